@@ -31,7 +31,7 @@ class Shard:
         return self.seeds is None or other.seeds is None or bool(set(self.seeds) & set(other.seeds))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
     """A study at a preset. `judged_as` names the frozen preset that a derived one stands on."""
 
@@ -108,7 +108,9 @@ class Plan:
         """The jobs of the stages above that a job reads."""
         for name in self.study.file.stages[stage].needs:
             if name not in self.stages:
-                raise ConfigError(f"{stage} needs {name}, which preset {self.preset} leaves out", where=self.study.where)
+                raise ConfigError(
+                    f"{stage} needs {name}, which preset {self.preset} leaves out", where=self.study.where
+                )
             yield from ((name, other) for other in self.shards(name) if shard.meets(other))
 
 
@@ -134,7 +136,9 @@ def derived_presets() -> dict[str, DerivedPreset]:
         return {}
     content = read_yaml(path) or {}
     if not isinstance(content, dict):
-        raise ConfigError("not a mapping of presets", where="presets.yaml", remedy="write `mine: {inherits: laptop}`")
+        raise ConfigError(
+            "not a mapping of presets", where="presets.yaml", remedy="write `mine: {inherits: laptop}`"
+        )
     found = {}
     for name, entry in content.items():
         where = f"presets.yaml: {name}"
@@ -144,7 +148,9 @@ def derived_presets() -> dict[str, DerivedPreset]:
         for slug, change in found[name].studies.items():
             target = study(slug)
             if name in target.file.presets:
-                raise ConfigError(f"{slug} has a preset of that name", where=where, remedy="choose another name")
+                raise ConfigError(
+                    f"{slug} has a preset of that name", where=where, remedy="choose another name"
+                )
             for stage, values in change.parameters.items():
                 for parameter, value in values.items():
                     check_parameter(target, stage, parameter, value, f"{where}: {slug}")
@@ -197,7 +203,7 @@ def _with_changes(spec: Preset, changes: DerivedPreset, slug: str) -> Preset:
     return spec.model_copy(update=update)
 
 
-def presets_of(preset: str) -> list[str]:
+def studies_at(preset: str) -> list[str]:
     """The studies that have a preset (an extra preset, such as a track of its own, belongs to some studies only).
 
     Raises:

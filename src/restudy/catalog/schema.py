@@ -176,9 +176,13 @@ def _allowed(model: Any, location: tuple[int | str, ...]) -> list[str]:
         if isinstance(model, type) and issubclass(model, BaseModel):
             model = model.model_fields[str(part)].annotation if str(part) in model.model_fields else None
             continue
-        candidates = [a for a in getattr(model, "__args__", ()) if isinstance(a, type) and issubclass(a, BaseModel)]
+        candidates = [
+            a for a in getattr(model, "__args__", ()) if isinstance(a, type) and issubclass(a, BaseModel)
+        ]
         model = candidates[-1] if candidates else None
     while model is not None and not (isinstance(model, type) and issubclass(model, BaseModel)):
-        candidates = [a for a in getattr(model, "__args__", ()) if isinstance(a, type) and issubclass(a, BaseModel)]
+        candidates = [
+            a for a in getattr(model, "__args__", ()) if isinstance(a, type) and issubclass(a, BaseModel)
+        ]
         model = candidates[-1] if candidates else None
     return sorted(model.model_fields) if model is not None else []

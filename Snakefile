@@ -1,0 +1,49 @@
+"""The front door: configuration, discovery of studies, targets. Rules stand in workflow/ and in each study's folder."""
+
+from restudy.bench import dag
+from restudy.catalog import slugs
+
+envvars:
+    "PATH",
+
+
+configfile: "workflow/config.yaml"
+
+
+preset = config["preset"]
+dag.guard()
+
+
+wildcard_constraints:
+    preset=r"[A-Za-z][A-Za-z0-9_-]*",
+    study=r"[a-z0-9_]+",
+    stage=r"[a-z0-9_]+",
+    shard=r"[A-Za-z0-9_.+-]+",
+
+
+rule all:
+    default_target: True
+    input:
+        dag.all_targets(preset),
+        f"report/{preset}/index.html",
+
+
+include: "workflow/rules/base.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/collect.smk"
+include: "workflow/rules/report.smk"
+
+
+for slug in slugs():
+
+    include: dag.rule_file(slug)
+
+
+for slug in dag.studies_at(preset):
+
+    rule:
+        name:
+            slug
+        input:
+            dag.targets(slug, preset),
+            f"report/{preset}/index.html",

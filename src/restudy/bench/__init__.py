@@ -1,0 +1,1 @@
+"""What runs a stage, settles a checkout, locks, restores and estimates."""

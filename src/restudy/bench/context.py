@@ -1,0 +1,70 @@
+"""What a stage function is given besides its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from restudy.errors import ConfigError
+from restudy.results.tables import merge, read_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import torch
+
+Outputs = dict[str, Any]
+"""Declared name -> pyarrow.Table, or dict[str, torch.Tensor] for tensors."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """Device, checkpoint folder and upstream outputs of one job.
+
+    Attributes:
+        device: `cpu` or `cuda`; pass it to `torch.device`.
+        checkpoints: an existing folder under work/, keyed by the fingerprint: what lies there belongs to exactly
+            this code, these parameters and data, so a resumed job may trust it.
+        tables: upstream Parquet files by table name, matching jobs only.
+        weights: upstream safetensors files by name, matching jobs only.
+    """
+
+    checkpoints: Path
+    device: str = "cpu"
+    tables: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+    weights: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+
+    def table(self, name: str) -> pa.Table:
+        """An upstream table, merged over the matching jobs.
+
+        Raises:
+            ConfigError: no stage above returns it.
+        """
+        if name not in self.tables:
+            raise ConfigError(
+                f"no table {name!r} above this stage", remedy=f"known: {', '.join(self.tables) or 'none'}"
+            )
+        return merge([read_table(path) for path in self.tables[name]])
+
+    def tensors(self, name: str) -> dict[str, torch.Tensor]:
+        """Upstream tensors by key, from all matching jobs, on the CPU.
+
+        Raises:
+            ConfigError: no stage above returns them, or two jobs use the same key.
+        """
+        from safetensors.torch import load_file
+
+        if name not in self.weights:
+            raise ConfigError(
+                f"no tensors {name!r} above this stage", remedy=f"known: {', '.join(self.weights)}"
+            )
+        found: dict[str, torch.Tensor] = {}
+        for path in self.weights[name]:
+            for key, tensor in load_file(path).items():
+                if key in found:
+                    raise ConfigError(
+                        f"two jobs return a tensor {key!r}", where=str(path), remedy="name the seed in it"
+                    )
+                found[key] = tensor
+        return found

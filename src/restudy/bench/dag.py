@@ -1,0 +1,123 @@
+"""The functions that the Snakefile and the rule files call: all logic of the workflow that is not a rule.
+
+Functions used in `params` take wildcards only: with `input`, `output`, `threads` or `resources` among their arguments
+Snakemake takes the value for derived, does not record it, and an edit would end in "Nothing to be done".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from restudy import layout
+from restudy.bench.outputs import outputs
+from restudy.catalog.plan import studies_at
+from restudy.catalog.study import slugs, study
+from restudy.errors import ConfigError
+from restudy.provenance.closure import closure
+from restudy.provenance.fingerprint import Node, data_sets, fingerprint, nodes, upstream
+
+SHELL = "python -m restudy.stage {output[0]} --fp {params.fp} --in {input} 2> >(tee {log} >&2)"
+
+
+def node(wildcards: Any, kind: str) -> Node:
+    """The node of a job, from its wildcards."""
+    found = {name: str(value) for name, value in wildcards.items()}
+    return Node(kind, found["preset"], found["study"], found.get(kind, ""), found.get("shard", ""))
+
+
+def fp(kind: str) -> Callable[[Any], str]:
+    """A params function: the fingerprint of the job."""
+
+    def of(wildcards: Any) -> str:
+        return fingerprint(node(wildcards, kind))
+
+    return of
+
+
+def inputs(kind: str) -> Callable[[Any], list[str]]:
+    """An input function: the outputs of the nodes above, and the markers of the data sets."""
+
+    def of(wildcards: Any) -> list[str]:
+        here = node(wildcards, kind)
+        files = [path.as_posix() for above in upstream(here) for path in outputs(above)]
+        return files + [data_marker(name) for name in data_sets(here)]
+
+    return of
+
+
+def data_folder() -> str:
+    """The folder of raw data, relative to the project's root where it lies inside."""
+    return layout.relative(Path(os.environ.get("RESTUDY_DATA", layout.root() / "data" / "raw")))
+
+
+def data_marker(name: str) -> str:
+    """The small file that stands for a fetched data set."""
+    return f"{data_folder()}/{name}/SHA256SUMS"
+
+
+def stage_outputs(slug: str, stage: str) -> list[str]:
+    """The output patterns of a stage, with the wildcards preset, study, stage and shard."""
+    found = study(slug).file.stages.get(stage)
+    if found is None:
+        raise ConfigError(f"unknown stage {stage!r}", where=f"{slug}/rules.smk")
+    at = f"{{preset}}/{{study,{slug}}}"
+    tables = [f"results/{at}/shards/{{stage,{stage}}}/{{shard}}/{table}.parquet" for table in found.tables]
+    return tables + [f"models/{at}/{{stage,{stage}}}/{{shard}}/{name}.safetensors" for name in found.tensors]
+
+
+def memory_mb(wildcards: Any, attempt: int) -> int:
+    """Memory of a stage's job, half as much again at every further attempt."""
+    declared = study(str(wildcards.study)).file.stages[str(wildcards.stage)].memory_mb
+    return int(declared * (1 + 0.5 * (attempt - 1)))
+
+
+def tables_pattern() -> str:
+    """A regular expression of all merged tables' names."""
+    return (
+        "|".join(sorted({t for slug in slugs() for s in study(slug).file.stages.values() for t in s.tables}))
+        or "none"
+    )
+
+
+def targets(slug: str, preset: str, kinds: Iterable[str] = ()) -> list[str]:
+    """Every output of a study at a preset (all nodes, so that a lost intermediate is made again), or of some kinds."""
+    wanted = set(kinds)
+    return [p.as_posix() for n in nodes(slug, preset) if not wanted or n.kind in wanted for p in outputs(n)]
+
+
+def all_targets(preset: str, kinds: Iterable[str] = ()) -> list[str]:
+    """The targets of every study that has the preset."""
+    return [target for slug in studies_at(preset) for target in targets(slug, preset, kinds)]
+
+
+def priority(kind: str) -> int:
+    """Finished studies get their verdicts and pages before other studies start."""
+    return {"stage": 0, "table": 10, "verdicts": 20, "figure": 15, "notebook": 25, "page": 30}[kind]
+
+
+def guard() -> None:
+    """Refuse to plan from modification times alone: results without Snakemake's own records must be settled first.
+
+    Raises:
+        ConfigError: its message is the command to type.
+    """
+    records = layout.root() / ".snakemake" / "metadata"
+    if (layout.root() / "results").is_dir() and not records.is_dir() and "RESTUDY_SETTLING" not in os.environ:
+        raise ConfigError(
+            "results that this checkout has no records of", where="results/", remedy="run `restudy restore`"
+        )
+
+
+def rule_file(slug: str) -> str:
+    """The rules.smk of a study."""
+    return str(study(slug).folder / "rules.smk")
+
+
+def index_fp(preset: str) -> str:
+    """The fingerprint of the site's index: the pages of all studies and the code that renders it."""
+    pages = [fingerprint(Node("page", preset, slug)) for slug in studies_at(preset)]
+    return hashlib.sha256("\n".join([closure("restudy.report.index").digest, *pages]).encode()).hexdigest()

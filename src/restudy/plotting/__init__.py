@@ -1,0 +1,1 @@
+"""One style for all figures, and the parts that studies share."""

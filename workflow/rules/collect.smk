@@ -1,0 +1,35 @@
+# From the jobs' tables to the verdicts: the same rules for every study.
+
+
+rule table:
+    input:
+        dag.inputs("table"),
+    output:
+        "results/{preset}/{study}/{table}.parquet",
+    params:
+        fp=dag.fp("table"),
+    log:
+        "work/logs/{preset}/{study}/table_{table}.log",
+    wildcard_constraints:
+        table=dag.tables_pattern(),
+    priority: dag.priority("table")
+    shell:
+        dag.SHELL
+
+
+rule verdicts_of_study:
+    input:
+        dag.inputs("verdicts"),
+    output:
+        "results/{preset}/{study}/verdicts.parquet",
+        "results/{preset}/{study}/verdict_parts.parquet",
+        "results/{preset}/{study}.verdicts.json",
+    params:
+        fp=dag.fp("verdicts"),
+    log:
+        "work/logs/{preset}/{study}/verdicts.log",
+    benchmark:
+        "work/benchmarks/{preset}/{study}/verdicts.tsv"
+    priority: dag.priority("verdicts")
+    shell:
+        dag.SHELL
