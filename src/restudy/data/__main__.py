@@ -47,9 +47,7 @@ def list_sets(root: str | None) -> None:
     """List the data sets with state, size, licence and first source."""
     for row in catalogue.rows(root):
         megabytes = int(row["size"]) / 1e6
-        click.echo(
-            f"{row['name']:<16} {row['state']:<8} {megabytes:6.1f} MB  {row['source']}  {row['licence']}"
-        )
+        click.echo(f"{row['name']:<16} {row['state']:<8} {megabytes:6.1f} MB  {row['source']}  {row['licence']}")
 
 
 if __name__ == "__main__":

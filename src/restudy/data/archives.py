@@ -44,8 +44,8 @@ def take(delivered: Path, wanted: Sequence[File], into: Path) -> list[File]:
     """
     if delivered.is_dir():
         members = _folder(delivered)
-    elif any(delivered.name in (file.name, f"{file.name}.gz") for file in wanted):
-        members = _single(delivered)
+    elif single := next((file for file in wanted if matches(delivered.name, file.name)), None):
+        members = _single(delivered, single)
     elif delivered.suffix == ".deb":
         members = _deb(delivered)
     elif zipfile.is_zipfile(delivered):
@@ -64,7 +64,7 @@ def _copy(members: Iterator[Member], wanted: Sequence[File], into: Path) -> list
     found: dict[str, File] = {}
     wrong: dict[str, str] = {}
     for name, stream in members:
-        file = next((file for file in wanted if file.path not in found and _matches(name, file)), None)
+        file = next((file for file in wanted if file.path not in found and matches(name, file.path)), None)
         if file is None:
             continue
         if what := _unsafe(name, stream) or _copy_one(name, stream, file, into / file.path):
@@ -78,8 +78,9 @@ def _copy(members: Iterator[Member], wanted: Sequence[File], into: Path) -> list
     return list(found.values())
 
 
-def _matches(name: str, file: File) -> bool:
-    wanted = PurePosixPath(file.path).parts
+def matches(name: str, path: str) -> bool:
+    """Return whether a member's name ends in the declared path, or in the path with .gz after it."""
+    wanted = PurePosixPath(path).parts
     tail = PurePosixPath(name).parts[-len(wanted) :]
     return tail in (wanted, (*wanted[:-1], f"{wanted[-1]}.gz"))
 
@@ -96,14 +97,17 @@ def _copy_one(name: str, stream: IO[bytes] | None, file: File, target: Path) -> 
     target.parent.mkdir(parents=True, exist_ok=True)
     packed = name.endswith(".gz") and not file.name.endswith(".gz")
     left = file.size + 1
-    with stream, target.open("wb") as out:
-        source = gzip.GzipFile(fileobj=stream) if packed else stream
-        while left > 0 and (block := source.read(min(left, 1 << 20))):
-            out.write(block)
-            left -= len(block)
-    what = problem(file, target) if left else f"{file.path} is longer than the {file.size} bytes declared"
-    if what:
-        target.unlink()
+    what = "not finished"
+    try:
+        with stream, target.open("wb") as out:
+            source = gzip.GzipFile(fileobj=stream) if packed else stream
+            while left > 0 and (block := source.read(min(left, 1 << 20))):
+                out.write(block)
+                left -= len(block)
+        what = problem(file, target) if left else f"{file.path} is longer than the {file.size} bytes declared"
+    finally:
+        if what:
+            target.unlink(missing_ok=True)
     return what
 
 
@@ -113,8 +117,8 @@ def _folder(path: Path) -> Members:
             yield member.relative_to(path).as_posix(), member.open("rb")
 
 
-def _single(path: Path) -> Members:
-    yield path.name, path.open("rb")
+def _single(path: Path, file: File) -> Members:
+    yield file.path + (".gz" if path.name != file.name else ""), path.open("rb")
 
 
 def _zip(path: Path) -> Members:

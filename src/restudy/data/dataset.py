@@ -73,9 +73,7 @@ class Dataset:
     @property
     def sums_text(self) -> str:
         """Return the declared sums in the format of sha256sum, sorted by path."""
-        return "".join(
-            f"{file.sha256}  {file.path}\n" for file in sorted(self.files, key=lambda file: file.path)
-        )
+        return "".join(f"{file.sha256}  {file.path}\n" for file in sorted(self.files, key=lambda file: file.path))
 
     @property
     def size(self) -> int:

@@ -28,9 +28,7 @@ from restudy.errors import DataError
 log = logging.getLogger("restudy.data")
 
 
-def fetch_dataset(
-    dataset: Dataset, root: str | os.PathLike[str] | None = None, source: str | None = None
-) -> Path:
+def fetch_dataset(dataset: Dataset, root: str | os.PathLike[str] | None = None, source: str | None = None) -> Path:
     """Bring the data set into its folder, if it is not there already; return the file of sums, written last.
 
     `source` limits the search to one source string; else $RESTUDY_DATA_<NAME> (a file or folder), when set,
@@ -39,13 +37,15 @@ def fetch_dataset(
     """
     place, sums, work = folder(dataset.name, root), marker(dataset.name, root), data_root(root) / ".fetch"
     with _disk(dataset, place):
+        if _done(dataset, root) and not any(work.glob(f"{dataset.name}-*")):
+            return sums  # before anything is written: the folder may be another's, read-only
         work.mkdir(parents=True, exist_ok=True)
         place.mkdir(exist_ok=True)
         with FileLock(work / f"{dataset.name}.lock"):
             _sweep(work, dataset.name)
-            wrong = problems(dataset, root)
-            if not wrong and sums.is_file() and sums.read_text() == dataset.sums_text:
+            if _done(dataset, root):  # by a fetch that we waited for
                 return sums
+            wrong = problems(dataset, root)
             with tempfile.TemporaryDirectory(
                 prefix=f"{dataset.name}-", dir=work, ignore_cleanup_errors=True
             ) as scratch:
@@ -56,6 +56,11 @@ def fetch_dataset(
                 (Path(scratch) / sums.name).write_text(dataset.sums_text)
                 _place(Path(scratch) / sums.name, sums)
     return sums
+
+
+def _done(dataset: Dataset, root: str | os.PathLike[str] | None) -> bool:
+    sums = marker(dataset.name, root)
+    return sums.is_file() and sums.read_text() == dataset.sums_text and not problems(dataset, root)
 
 
 def _gather(dataset: Dataset, wanted: list[File], place: Path, scratch: Path, source: str | None) -> None:

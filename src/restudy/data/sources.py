@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 
+from restudy.data.archives import matches
 from restudy.data.dataset import File
 from restudy.errors import DataError
 
@@ -49,15 +50,11 @@ def _installed(spec: str, wanted: Sequence[File], workspace: Path) -> Path:
         raise DataError(f"{name} is not installed") from None
     if package.version != version:
         raise DataError(f"{name} {package.version} is installed, {version} needed")
-    names = {file.name for file in wanted}
-    found = [Path(str(entry.locate())) for entry in package.files or () if entry.name in names]
-    if not found:
-        raise DataError(f"{name} {version} holds none of the files")
-    gathered = workspace / "installed"
-    gathered.mkdir()
-    for path in found:
-        shutil.copyfile(path, gathered / path.name)
-    return gathered
+    for entry in package.files or ():
+        if any(matches(entry.as_posix(), file.path) for file in wanted) and ".." not in entry.parts:
+            (workspace / entry).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(entry.locate(), workspace / entry)
+    return workspace
 
 
 def _deb(spec: str, wanted: Sequence[File], workspace: Path) -> Path:
@@ -90,10 +87,11 @@ def _url(spec: str, wanted: Sequence[File], workspace: Path) -> Path:
     if not spec.endswith("/"):
         return _download(spec, workspace / (Path(urllib.parse.urlsplit(spec).path).name or "download"))
     for file in wanted:
+        (workspace / file.path).parent.mkdir(parents=True, exist_ok=True)
         try:
-            _download(spec + urllib.parse.quote(file.path), workspace / file.name)
+            _download(spec + urllib.parse.quote(file.path), workspace / file.path)
         except DataError:
-            _download(spec + urllib.parse.quote(file.path) + ".gz", workspace / f"{file.name}.gz")
+            _download(spec + urllib.parse.quote(file.path) + ".gz", workspace / f"{file.path}.gz")
     return workspace
 
 

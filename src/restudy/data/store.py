@@ -87,9 +87,7 @@ def verified(dataset: Dataset, root: str | os.PathLike[str] | None = None) -> di
     paths = {file.path: place / file.path for file in dataset.files}
     stamps = {name: _stamp(path) for name, path in paths.items()}
     sums = {file.path: file.sha256 for file in dataset.files}
-    if not all(
-        stamp and _verified.get((str(paths[name]), sums[name])) == stamp for name, stamp in stamps.items()
-    ):
+    if not all(stamp and _verified.get((str(paths[name]), sums[name])) == stamp for name, stamp in stamps.items()):
         raise_problems(dataset, problems(dataset, root), place)
         _verified.update({(str(paths[name]), sums[name]): stamp for name, stamp in stamps.items() if stamp})
     return paths
@@ -101,9 +99,7 @@ def raise_problems(dataset: Dataset, found: dict[str, str], place: Path) -> None
         return
     missing = all(what.endswith(" is missing") for what in found.values())
     raise DataError(
-        "; ".join(found.values())
-        if len(found) < 4
-        else f"{next(iter(found.values()))} and {len(found) - 1} more",
+        "; ".join(found.values()) if len(found) < 4 else f"{next(iter(found.values()))} and {len(found) - 1} more",
         where=f"data set {dataset.name} in {place}",
         remedy=f"{'get' if missing else 'replace'} it with `restudy data fetch {dataset.name}`",
     )
