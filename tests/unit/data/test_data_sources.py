@@ -46,7 +46,7 @@ def test_npm_packs_without_running_scripts(tmp_path: Path, monkeypatch: pytest.M
     tgz = write_tar(tmp_path / "tiny-1.tgz", packed("package/"))
     work = client(tmp_path, "npm", f'echo "$@" > {tmp_path}/log; cp {tgz} .', monkeypatch)
     assert len(take(obtain("npm:@some/tiny@1", WANTED, work), WANTED, tmp_path / "out")) == 2
-    assert (tmp_path / "log").read_text() == "pack @some/tiny@1 --ignore-scripts --silent\n"
+    assert (tmp_path / "log").read_text() == "pack @some/tiny@1 --ignore-scripts --loglevel=error\n"
 
 
 def test_pip_of_the_path_stands_in_where_the_environment_has_none(
