@@ -3,10 +3,6 @@
 from restudy.bench import dag
 from restudy.catalog import slugs
 
-envvars:
-    "PATH",
-
-
 configfile: "workflow/config.yaml"
 
 
@@ -46,4 +42,3 @@ for slug in dag.studies_at(preset):
             slug
         input:
             dag.targets(slug, preset),
-            f"report/{preset}/index.html",

@@ -56,9 +56,7 @@ class Context:
         from safetensors.torch import load_file
 
         if name not in self.weights:
-            raise ConfigError(
-                f"no tensors {name!r} above this stage", remedy=f"known: {', '.join(self.weights)}"
-            )
+            raise ConfigError(f"no tensors {name!r} above this stage", remedy=f"known: {', '.join(self.weights)}")
         found: dict[str, torch.Tensor] = {}
         for path in self.weights[name]:
             for key, tensor in load_file(path).items():

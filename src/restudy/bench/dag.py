@@ -78,8 +78,7 @@ def memory_mb(wildcards: Any, attempt: int) -> int:
 def tables_pattern() -> str:
     """A regular expression of all merged tables' names."""
     return (
-        "|".join(sorted({t for slug in slugs() for s in study(slug).file.stages.values() for t in s.tables}))
-        or "none"
+        "|".join(sorted({t for slug in slugs() for s in study(slug).file.stages.values() for t in s.tables})) or "none"
     )
 
 

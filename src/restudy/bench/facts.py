@@ -24,9 +24,7 @@ from restudy.results.files import write_atomically
 
 def facts_of(node: Node) -> Facts:
     """The facts that determine a node's outputs."""
-    return Facts(
-        node.study, node.preset, node.kind, node.name, node.shard, fingerprint(node), ingredients(node)
-    )
+    return Facts(node.study, node.preset, node.kind, node.name, node.shard, fingerprint(node), ingredients(node))
 
 
 @dataclass
@@ -79,6 +77,13 @@ def write_run_json(paths: list[Path], node: Node, clock: Clock, extra: dict[str,
         **extra,
     }
     for path in paths:
-        write_atomically(
-            layout.run_json(path), (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()
-        )
+        write_atomically(layout.run_json(path), (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
+
+
+def run_facts(output: Path) -> dict[str, float | str]:
+    """The varying facts beside an output, empty where there are none."""
+    try:
+        found: dict[str, float | str] = json.loads(layout.run_json(layout.root() / output).read_text())
+    except (OSError, ValueError):
+        return {}
+    return found

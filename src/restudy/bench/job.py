@@ -33,13 +33,9 @@ def run_job(output: str, planned: str, inputs: list[str]) -> None:
     node = node_of(output)
     current = fingerprint(node)
     if current != planned:
-        raise RestudyError(
-            "the source changed after planning", where=output, remedy="run the same command again"
-        )
+        raise RestudyError("the source changed after planning", where=output, remedy="run the same command again")
     paths = outputs(node)
-    lock = layout.work(
-        "locks", node.kind, node.preset, node.study, f"{node.name or node.kind}.{node.shard or 'all'}"
-    )
+    lock = layout.work("locks", node.kind, node.preset, node.study, f"{node.name or node.kind}.{node.shard or 'all'}")
     lock.parent.mkdir(parents=True, exist_ok=True)
     # An orphan of a killed run may still be computing this output: wait for it, then take what it made.
     with FileLock(lock):
@@ -67,14 +63,10 @@ def _check_inputs(node: Node, inputs: list[str]) -> None:
     wanted = {path: fingerprint(above) for above in upstream(node) for path in outputs(above)}
     for path, expected in wanted.items():
         if problem := verify(path, expected):
-            raise ResultError(
-                problem, where=f"input {path}", remedy="run `make reproduce`, which settles first"
-            )
+            raise ResultError(problem, where=f"input {path}", remedy="run `make reproduce`, which settles first")
     unknown = [i for i in inputs if Path(i) not in wanted and not i.endswith("SHA256SUMS")]
     if unknown:
-        raise RestudyError(
-            f"unexpected inputs {unknown}", where=str(outputs(node)[0]), remedy="mend the rule"
-        )
+        raise RestudyError(f"unexpected inputs {unknown}", where=str(outputs(node)[0]), remedy="mend the rule")
 
 
 def _check_source(node: Node, planned: str, before: set[str]) -> None:

@@ -27,11 +27,7 @@ def outputs(node: Node) -> list[Path]:
         figures = Path("figures") / node.preset / node.study
         return [figures / f"{node.name}.{suffix}" for suffix in layout.FIGURE_FORMATS]
     site = Path("report") / node.preset
-    return (
-        [site / "notebooks" / f"{node.study}.html"]
-        if node.kind == "notebook"
-        else [site / f"{node.study}.html"]
-    )
+    return [site / "notebooks" / f"{node.study}.html"] if node.kind == "notebook" else [site / f"{node.study}.html"]
 
 
 def node_of(path: str | Path) -> Node:
@@ -46,9 +42,7 @@ def node_of(path: str | Path) -> Node:
     parts = Path(path).parts
     node = _parse(parts)
     if node is None or Path(path) not in outputs(node):
-        raise ConfigError(
-            "nothing in the pipeline writes this file", where=str(path), remedy="see `restudy status`"
-        )
+        raise ConfigError("nothing in the pipeline writes this file", where=str(path), remedy="see `restudy status`")
     return node
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from restudy.bench.context import Context
-from restudy.bench.facts import facts_of
+from restudy.bench.facts import facts_of, run_facts
 from restudy.bench.outputs import outputs
 from restudy.errors import RestudyError
 from restudy.provenance.fingerprint import FOREST, Node, upstream
@@ -29,14 +29,12 @@ def work(node: Node, checkpoints: Path) -> tuple[Files, Extra]:
     """
     try:
         if node.kind == "stage":
-            return _stage(node, checkpoints), {}
+            return _stage(node, checkpoints), {"lock": _lock(node)}
         return _KINDS[node.kind](node)
     except RestudyError as error:
         raise RestudyError(str(error), where=_name(node)) from error
     except MemoryError:
-        raise RestudyError(
-            "out of memory", where=_name(node), remedy="use fewer CORES=, or a smaller preset"
-        ) from None
+        raise RestudyError("out of memory", where=_name(node), remedy="use fewer CORES=, or a smaller preset") from None
     except Exception as error:
         traceback.print_exc()
         reason = str(error).splitlines()[0] if str(error) else ""
@@ -70,6 +68,12 @@ def _stage(node: Node, checkpoints: Path) -> Files:
     return files
 
 
+def _lock(node: Node) -> str:
+    from restudy.bench.judging import lock_id
+
+    return lock_id(node.study) if (node.plan.study.folder / "claims.yaml").is_file() else ""
+
+
 def _context(node: Node, checkpoints: Path) -> Context:
     tables: dict[str, list[Path]] = {}
     weights: dict[str, list[Path]] = {}
@@ -100,9 +104,9 @@ def tables_of(node: Node) -> dict[str, Any]:
 
 
 def _verdicts(node: Node) -> tuple[Files, Extra]:
-    from restudy.bench.judging import judge_node, summary
+    from restudy.bench.judging import judge, summary
 
-    judged = judge_node(node, tables_of(node))
+    judged = judge(node.study, node.preset, tables_of(node), stamp=facts_of(node).fingerprint, recorded=_recorded(node))
     verdicts, parts, brief = outputs(node)
     facts = facts_of(node)
     files = {
@@ -110,6 +114,14 @@ def _verdicts(node: Node) -> tuple[Files, Extra]:
         parts: stamp_parquet(judged.parts_table(), facts),
     }
     return files | {brief: stamp_json(summary(judged), facts)}, {}
+
+
+def _recorded(node: Node) -> str:
+    """The lock entry that the oldest stage result was computed under."""
+    stages = [stage for table in upstream(node) for stage in upstream(table)]
+    facts = [run_facts(outputs(stage)[0]) for stage in stages]
+    known = sorted((str(f["finished"]), str(f["lock"])) for f in facts if f.get("lock"))
+    return known[0][1] if known else ""
 
 
 def _figure(node: Node) -> tuple[Files, Extra]:
@@ -123,9 +135,7 @@ def _figure(node: Node) -> tuple[Files, Extra]:
         draw = getattr(importlib.import_module(f"restudy.studies.{node.study}.{module}"), function)
     by_suffix = figure_bytes(draw(tables["verdicts"] if node.name == FOREST else tables))
     if "torch" in sys.modules or "mlflow" in sys.modules:
-        raise RestudyError(
-            "figures must not import torch or mlflow", remedy="move the computation into a stage"
-        )
+        raise RestudyError("figures must not import torch or mlflow", remedy="move the computation into a stage")
     return {p: stamp_bytes(by_suffix[p.suffix[1:]], p.suffix, facts) for p in outputs(node)}, {}
 
 

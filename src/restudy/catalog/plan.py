@@ -33,7 +33,10 @@ class Shard:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A study at a preset. `judged_as` names the frozen preset that a derived one stands on."""
+    """A study at a preset.
+
+    `judged_as` names the frozen preset that a derived one stands on; `first_look` the seeds before an extension.
+    """
 
     study: Study
     preset: str
@@ -41,6 +44,7 @@ class Plan:
     spec: Preset
     changes: DerivedPreset | None
     device: str
+    first_look: int
 
     @property
     def frozen(self) -> bool:
@@ -51,6 +55,11 @@ class Plan:
     def seeds(self) -> int:
         """Number of seeds; seeds are 0..n-1."""
         return self.spec.seeds
+
+    @property
+    def look(self) -> int:
+        """2 after an extension that was declared and made, else 1."""
+        return 2 if self.seeds > self.first_look else 1
 
     @cached_property
     def stages(self) -> Mapping[str, Stage]:
@@ -136,9 +145,7 @@ def derived_presets() -> dict[str, DerivedPreset]:
         return {}
     content = read_yaml(path) or {}
     if not isinstance(content, dict):
-        raise ConfigError(
-            "not a mapping of presets", where="presets.yaml", remedy="write `mine: {inherits: laptop}`"
-        )
+        raise ConfigError("not a mapping of presets", where="presets.yaml", remedy="write `mine: {inherits: laptop}`")
     found = {}
     for name, entry in content.items():
         where = f"presets.yaml: {name}"
@@ -148,9 +155,7 @@ def derived_presets() -> dict[str, DerivedPreset]:
         for slug, change in found[name].studies.items():
             target = study(slug)
             if name in target.file.presets:
-                raise ConfigError(
-                    f"{slug} has a preset of that name", where=where, remedy="choose another name"
-                )
+                raise ConfigError(f"{slug} has a preset of that name", where=where, remedy="choose another name")
             for stage, values in change.parameters.items():
                 for parameter, value in values.items():
                     check_parameter(target, stage, parameter, value, f"{where}: {slug}")
@@ -182,9 +187,10 @@ def plan(slug: str, preset: str) -> Plan:
     spec = found.file.presets[parent]
     if changes:
         spec = _with_changes(spec, changes, slug)
+    first_look = spec.seeds
     if seeds := extensions().get(preset, {}).get(slug):
         spec = spec.model_copy(update={"seeds": seeds})
-    return Plan(found, preset, parent, spec, changes, device_class())
+    return Plan(found, preset, parent, spec, changes, device_class(), first_look)
 
 
 def _with_changes(spec: Preset, changes: DerivedPreset, slug: str) -> Preset:

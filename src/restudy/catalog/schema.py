@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -12,6 +12,7 @@ from restudy.errors import ConfigError
 
 STANDARD_PRESETS = ("smoke", "laptop", "workstation", "paper")
 Name = str
+M = TypeVar("M", bound="Strict")
 
 
 class Strict(BaseModel):
@@ -149,7 +150,7 @@ def read_yaml(path: Path) -> Any:
         raise ConfigError(str(problem), where=f"{path}{line}", remedy="mend the YAML") from None
 
 
-def validated[M: Strict](model: type[M], content: Any, where: str) -> M:
+def validated(model: type[M], content: Any, where: str) -> M:
     """Validate `content` against `model`.
 
     Raises:
@@ -176,13 +177,9 @@ def _allowed(model: Any, location: tuple[int | str, ...]) -> list[str]:
         if isinstance(model, type) and issubclass(model, BaseModel):
             model = model.model_fields[str(part)].annotation if str(part) in model.model_fields else None
             continue
-        candidates = [
-            a for a in getattr(model, "__args__", ()) if isinstance(a, type) and issubclass(a, BaseModel)
-        ]
+        candidates = [a for a in getattr(model, "__args__", ()) if isinstance(a, type) and issubclass(a, BaseModel)]
         model = candidates[-1] if candidates else None
     while model is not None and not (isinstance(model, type) and issubclass(model, BaseModel)):
-        candidates = [
-            a for a in getattr(model, "__args__", ()) if isinstance(a, type) and issubclass(a, BaseModel)
-        ]
+        candidates = [a for a in getattr(model, "__args__", ()) if isinstance(a, type) and issubclass(a, BaseModel)]
         model = candidates[-1] if candidates else None
     return sorted(model.model_fields) if model is not None else []

@@ -78,14 +78,10 @@ def study(slug: str) -> Study:
     folder = layout.STUDIES / slug
     path = folder / "study.yaml"
     if not path.is_file():
-        raise ConfigError(
-            f"unknown study {slug!r}", where="STUDY", remedy=f"known: {', '.join(slugs()) or 'none'}"
-        )
+        raise ConfigError(f"unknown study {slug!r}", where="STUDY", remedy=f"known: {', '.join(slugs()) or 'none'}")
     where = layout.relative(path)
     if not SLUG.fullmatch(slug) or slug in RESERVED_SLUGS:
-        raise ConfigError(
-            f"{slug!r} cannot be a slug", where=where, remedy="use lower_snake_case, no rule's name"
-        )
+        raise ConfigError(f"{slug!r} cannot be a slug", where=where, remedy="use lower_snake_case, no rule's name")
     found = Study(slug, folder, validated(StudyFile, read_yaml(path), where))
     _check_stages(found)
     _check_presets(found)
@@ -105,9 +101,7 @@ def check_parameter(found: Study, stage: str, name: str, value: Any, where: str)
         ConfigError: unknown stage or parameter, wrong type or range.
     """
     if stage not in found.file.stages:
-        raise ConfigError(
-            f"unknown stage {stage!r}", where=where, remedy=f"known: {', '.join(found.file.stages)}"
-        )
+        raise ConfigError(f"unknown stage {stage!r}", where=where, remedy=f"known: {', '.join(found.file.stages)}")
     schemas = found.file.parameters.get(stage, {})
     if name not in schemas:
         known = ", ".join(schemas) or "none"
@@ -116,9 +110,7 @@ def check_parameter(found: Study, stage: str, name: str, value: Any, where: str)
     errors = sorted(Draft202012Validator(schema).iter_errors(value), key=str)
     if errors:
         allowed = ", ".join(f"{k} {v}" for k, v in schema.items() if k not in ("says", "default", "unit"))
-        raise ConfigError(
-            f"{stage}.{name} = {value!r}: {errors[0].message}", where=where, remedy=f"allowed: {allowed}"
-        )
+        raise ConfigError(f"{stage}.{name} = {value!r}: {errors[0].message}", where=where, remedy=f"allowed: {allowed}")
 
 
 def check_axis(found: Study, name: str, values: list[Any], where: str) -> None:
@@ -128,9 +120,7 @@ def check_axis(found: Study, name: str, values: list[Any], where: str) -> None:
         ConfigError: unknown axis or value, or an empty or repeating list.
     """
     if name not in found.file.axes:
-        raise ConfigError(
-            f"unknown axis {name!r}", where=where, remedy=f"known: {', '.join(found.file.axes)}"
-        )
+        raise ConfigError(f"unknown axis {name!r}", where=where, remedy=f"known: {', '.join(found.file.axes)}")
     known = found.file.axes[name].values
     wrong = [v for v in values if v not in known]
     if wrong or not values or len(set(values)) != len(values):
@@ -145,27 +135,17 @@ def _check_stages(found: Study) -> None:
         if not SLUG.fullmatch(name):
             raise ConfigError(f"stage name {name!r}", where=where, remedy="use lower_snake_case")
         if unknown := [n for n in stage.needs if n not in above]:
-            raise ConfigError(
-                f"stages.{name}.needs {unknown}", where=where, remedy="name stages declared above it"
-            )
+            raise ConfigError(f"stages.{name}.needs {unknown}", where=where, remedy="name stages declared above it")
         if unknown := [a for a in stage.shards if a != "seeds" and a not in file.axes]:
-            raise ConfigError(
-                f"stages.{name}.shards {unknown}", where=where, remedy="name `seeds` or an axis"
-            )
+            raise ConfigError(f"stages.{name}.shards {unknown}", where=where, remedy="name `seeds` or an axis")
         if not stage.tables and not stage.tensors:
-            raise ConfigError(
-                f"stages.{name} returns nothing", where=where, remedy="declare tables or tensors"
-            )
+            raise ConfigError(f"stages.{name} returns nothing", where=where, remedy="declare tables or tensors")
         for table in stage.tables:
             if table in tables or table in RESERVED_TABLES or not SLUG.fullmatch(table):
-                raise ConfigError(
-                    f"stages.{name}: table name {table!r}", where=where, remedy="choose a free name"
-                )
+                raise ConfigError(f"stages.{name}: table name {table!r}", where=where, remedy="choose a free name")
             tables[table] = name
         if unknown := [v for v in stage.volatile if v not in stage.tables]:
-            raise ConfigError(
-                f"stages.{name}.volatile {unknown}", where=where, remedy="name tables of this stage"
-            )
+            raise ConfigError(f"stages.{name}.volatile {unknown}", where=where, remedy="name tables of this stage")
         above.add(name)
     _check_parameter_schemas(found)
 
@@ -177,20 +157,14 @@ def _check_parameter_schemas(found: Study) -> None:
             try:
                 Draft202012Validator.check_schema(schema)
             except SchemaError as error:
-                raise ConfigError(
-                    f"{key}: {error.message}", where=found.where, remedy="mend the schema"
-                ) from None
+                raise ConfigError(f"{key}: {error.message}", where=found.where, remedy="mend the schema") from None
             if "default" not in schema or "says" not in schema or "type" not in schema:
-                raise ConfigError(
-                    f"{key} lacks type, default or says", where=found.where, remedy="declare them"
-                )
+                raise ConfigError(f"{key} lacks type, default or says", where=found.where, remedy="declare them")
             check_parameter(found, stage, name, schema["default"], found.where)
     for axis, spec in found.file.axes.items():
         check_axis(found, axis, list(spec.default), found.where)
         if wrong := [v for v in spec.values if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.+-]*", str(v))]:
-            raise ConfigError(
-                f"axes.{axis} values {wrong}", where=found.where, remedy="use letters, digits, _ . -"
-            )
+            raise ConfigError(f"axes.{axis} values {wrong}", where=found.where, remedy="use letters, digits, _ . -")
 
 
 def _check_presets(found: Study) -> None:
@@ -205,14 +179,10 @@ def _check_presets(found: Study) -> None:
         for axis, chosen in preset.axes.items():
             check_axis(found, axis, list(chosen), at)
         if unknown := [c.stage for c in preset.cost if c.stage not in file.stages]:
-            raise ConfigError(
-                f"cost names unknown stages {unknown}", where=at, remedy=f"known: {list(file.stages)}"
-            )
-    for stage_name, stage in file.stages.items():
-        if unknown := [p for p in stage.presets if p not in file.presets]:
-            raise ConfigError(
-                f"stages.{stage_name}.presets {unknown}", where=where, remedy="name declared presets"
-            )
+            raise ConfigError(f"cost names unknown stages {unknown}", where=at, remedy=f"known: {list(file.stages)}")
+    for stage_name, spec in file.stages.items():
+        if unknown := [p for p in spec.presets if p not in file.presets]:
+            raise ConfigError(f"stages.{stage_name}.presets {unknown}", where=where, remedy="name declared presets")
     for device, stages in file.devices.items():
         for stage_name, values in stages.items():
             for parameter, value in values.items():
@@ -223,6 +193,4 @@ def _check_figures(found: Study) -> None:
     known = {t for stage in found.file.stages.values() for t in stage.tables} | RESERVED_TABLES
     for name, figure in found.file.figures.items():
         if unknown := [t for t in figure.tables if t not in known]:
-            raise ConfigError(
-                f"figures.{name}.tables {unknown}", where=found.where, remedy=f"known: {sorted(known)}"
-            )
+            raise ConfigError(f"figures.{name}.tables {unknown}", where=found.where, remedy=f"known: {sorted(known)}")

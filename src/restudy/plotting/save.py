@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,7 +15,7 @@ def figure_bytes(figure: Figure) -> dict[str, bytes]:
     """A figure as SVG, PNG (160 dots an inch) and PDF, without dates or random identifiers."""
     import matplotlib as mpl
 
-    options = {
+    options: dict[str, dict[str, Any]] = {
         "svg": {"metadata": {"Date": None, "Creator": None}},
         "png": {"metadata": {"Software": None}, "dpi": PNG_DPI},
         "pdf": {"metadata": {"CreationDate": None, "Creator": None, "Producer": None}},

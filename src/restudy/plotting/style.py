@@ -40,7 +40,7 @@ def style() -> Iterator[None]:
     """Draw inside this context to get the common style."""
     import matplotlib as mpl
 
-    with mpl.rc_context(RC):
+    with mpl.rc_context(RC):  # type: ignore[arg-type]
         yield
 
 

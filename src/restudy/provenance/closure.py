@@ -74,15 +74,14 @@ def source_path(module: str) -> Path | None:
 def _parse(module: str) -> _Parsed:
     path = source_path(module)
     if path is None:
-        raise ConfigError(
-            f"no module {module}", where=str(layout.PACKAGE), remedy="check the name in study.yaml"
-        )
+        raise ConfigError(f"no module {module}", where=str(layout.PACKAGE), remedy="check the name in study.yaml")
     try:
         tree = ast.parse(path.read_bytes(), filename=str(path))
     except SyntaxError as error:
         raise ConfigError(f"{error.msg}", where=f"{layout.relative(path)}:{error.lineno}") from None
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    ours, third = set(), set()
+    ours: set[str] = set()
+    third: set[str] = set()
     for name in _imports(tree, package):
         if name.partition(".")[0] == OURS:
             ours.update(_existing(name))
@@ -116,11 +115,7 @@ def _executed(node: ast.AST) -> Iterator[ast.AST]:
     """All nodes, leaving out the bodies of `if TYPE_CHECKING:`."""
     yield node
     for child in ast.iter_child_nodes(node):
-        if (
-            isinstance(child, ast.If)
-            and isinstance(child.test, ast.Name)
-            and child.test.id == "TYPE_CHECKING"
-        ):
+        if isinstance(child, ast.If) and isinstance(child.test, ast.Name) and child.test.id == "TYPE_CHECKING":
             for other in child.orelse:
                 yield from _executed(other)
         else:
@@ -140,9 +135,7 @@ def _dump(value: object) -> str:
         for name, child in ast.iter_fields(value):
             if name in ("type_comment", "type_ignores", "kind", "ctx") or child is None or child == []:
                 continue
-            if name == "body" and isinstance(
-                value, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-            ):
+            if name == "body" and isinstance(value, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 child = _without_docstring(child)
             fields.append(f"{name}={_dump(child)}")
         return f"{type(value).__name__}({','.join(fields)})"
@@ -153,10 +146,6 @@ def _dump(value: object) -> str:
 
 def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
     first = body[0] if body else None
-    if (
-        isinstance(first, ast.Expr)
-        and isinstance(first.value, ast.Constant)
-        and isinstance(first.value.value, str)
-    ):
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
         return body[1:]
     return body

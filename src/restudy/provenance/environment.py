@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
@@ -42,10 +43,8 @@ def locked() -> dict[str, str]:
     """
     path = layout.root() / "constraints.txt"
     if not path.is_file():
-        raise ConfigError(
-            "the lock is missing", where="constraints.txt", remedy="restore it with `git checkout`"
-        )
-    pins = {}
+        raise ConfigError("the lock is missing", where="constraints.txt", remedy="restore it with `git checkout`")
+    pins: dict[str, str] = {}
     for number, line in enumerate(path.read_text().splitlines(), 1):
         text = line.split("#")[0].strip()
         if not text:
@@ -125,10 +124,9 @@ def check_installed(versions: dict[str, str]) -> None:
 def cpu_model() -> str:
     """The processor's name; equal bytes are promised per device class and CPU model."""
     try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            for line in lines:
-                if match := re.match(r"model name\s*:\s*(.+)", line):
-                    return match.group(1).strip()
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
-        pass
+        text = ""
+    if match := re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE):
+        return match.group(1).strip()
     return platform.processor() or platform.machine()

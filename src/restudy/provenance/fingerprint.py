@@ -104,7 +104,7 @@ def parameters(node: Node) -> dict[str, Any]:
         values |= {"device": found.device, **found.parameters(node.name), **dict(shard.axes)}
         return values | ({"seeds": list(shard.seeds)} if shard.seeds is not None else {})
     if node.kind == "verdicts":
-        return {"judged_as": found.judged_as, "seeds": found.seeds}
+        return {"judged_as": found.judged_as, "seeds": found.first_look, "all_seeds": found.seeds}
     if node.kind == "figure" and node.name != FOREST:
         return {"function": _figure(node).function, "tables": _figure(node).tables}
     return {}
@@ -118,7 +118,11 @@ def data_sets(node: Node) -> list[str]:
 @cache
 def upstream(node: Node) -> tuple[Node, ...]:
     """The nodes whose outputs a node reads."""
-    found, make = node.plan, lambda kind, name="", shard="": Node(kind, node.preset, node.study, name, shard)
+    found = node.plan
+
+    def make(kind: str, name: str = "", shard: str = "") -> Node:
+        return Node(kind, node.preset, node.study, name, shard)
+
     if node.kind == "stage":
         above = found.upstream(node.name, found.shard(node.name, node.shard))
         return tuple(make("stage", stage, shard.label) for stage, shard in above)
@@ -133,7 +137,7 @@ def upstream(node: Node) -> tuple[Node, ...]:
     if node.kind == "figure":
         names = ["verdicts"] if node.name == FOREST else list(_figure(node).tables)
         wanted = [make("table", t) for t in names if t in found.tables]
-        return tuple([*wanted, *([make("verdicts")] if {"verdicts", "verdict_parts"} & set(names) else [])])
+        return (*wanted, *([make("verdicts")] if {"verdicts", "verdict_parts"} & set(names) else []))
     if node.kind == "notebook":
         return (make("verdicts"), *(make("table", name) for name in found.tables), *figures)
     return (make("verdicts"), *figures, make("notebook"))
@@ -158,9 +162,9 @@ def _figure(node: Node) -> Figure:
 
 def forget() -> None:
     """Forget what was read of source and configuration, so that the next fingerprint sees the files as they are."""
-    for cached in (fingerprint, ingredients, upstream, _yaml_digest, _file_digest, plan, study, slugs):
-        cached.cache_clear()
-    for cached in (closure, _parse, locked, derived_presets, extensions):
+    caches: list[Any] = [fingerprint, ingredients, upstream, _yaml_digest, _file_digest, plan, study, slugs]
+    caches += [closure, _parse, locked, derived_presets, extensions]
+    for cached in caches:
         cached.cache_clear()
 
 
@@ -172,7 +176,7 @@ def _text_files(node: Node) -> dict[str, str]:
     """Files other than modules that determine an output: hashed by what they mean where that is known."""
     folder = node.plan.study.folder
     if node.kind == "verdicts":
-        return {"claims.yaml": _yaml_digest(folder / "claims.yaml")}
+        return {name: _yaml_digest(folder / name) for name in ("claims.yaml", "claims.lock")}
     if node.kind == "notebook":
         return {"notebook.md": _file_digest(folder / "notebook.md")}
     if node.kind == "page":

@@ -1,7 +1,7 @@
 """The facts that determine an output, embedded in the output itself, with a sum over its content.
 
-Parquet keeps them in the schema metadata, safetensors in the header, PNG in a text chunk, SVG in a comment, PDF in a
-trailing comment, HTML in a comment, JSON under a key. Only deterministic facts are embedded, so the same run gives the same bytes.
+Parquet keeps them in the schema metadata, safetensors in the header, PNG in a text chunk, SVG and HTML in a comment,
+PDF in a trailing comment, JSON under a key. Only deterministic facts are embedded: the same run gives the same bytes.
 """
 
 from __future__ import annotations
@@ -38,9 +38,7 @@ class Facts:
 
     def encode(self, content: str) -> bytes:
         """ASCII JSON with the content sum; double hyphens are escaped, so that no value can end a comment."""
-        text = json.dumps(
-            asdict(self) | {"content": content}, sort_keys=True, separators=(",", ":"), default=str
-        )
+        text = json.dumps(asdict(self) | {"content": content}, sort_keys=True, separators=(",", ":"), default=str)
         return text.replace("--", "-\\u002d").encode("ascii")
 
 

@@ -19,7 +19,7 @@ def table_bytes(table: pa.Table, facts: bytes | None = None) -> bytes:
     sink = pa.BufferOutputStream()
     plain = table.combine_chunks().replace_schema_metadata(metadata)
     pq.write_table(plain, sink, compression="zstd", row_group_size=1 << 20, write_statistics=True)
-    return sink.getvalue().to_pybytes()
+    return bytes(sink.getvalue().to_pybytes())
 
 
 def read_table(path: Path) -> pa.Table:

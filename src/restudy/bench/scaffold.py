@@ -1,0 +1,31 @@
+"""`restudy new`: a study folder that already passes the contract suite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from restudy import layout
+from restudy.catalog.study import RESERVED_SLUGS, SLUG
+from restudy.errors import ConfigError
+
+PLACEHOLDER = "my_study"
+
+
+def new(slug: str) -> Path:
+    """Write the folder of a new study; nobody edits a registry, the Snakefile or a test.
+
+    Raises:
+        ConfigError: not a usable slug, or the folder exists.
+    """
+    if not SLUG.fullmatch(slug) or slug in RESERVED_SLUGS:
+        raise ConfigError(
+            f"{slug!r} cannot be a slug", where="restudy new", remedy="use lower_snake_case, no rule's name"
+        )
+    folder = layout.STUDIES / slug
+    if folder.exists():
+        raise ConfigError("the folder exists", where=layout.relative(folder), remedy="choose another slug")
+    folder.mkdir(parents=True)
+    for source in sorted((layout.PACKAGE / "scaffold").iterdir()):
+        if source.is_file():
+            (folder / source.name).write_text(source.read_text().replace(PLACEHOLDER, slug))
+    return folder

@@ -1,0 +1,104 @@
+"""Before planning: make Snakemake's records agree with what the files themselves say.
+
+Snakemake trusts modification times where it has no records, and never looks at content. So every output is verified
+by its embedded fingerprint and content sum. What is current but unrecorded is recorded (`--touch --force`); what is
+not current but would be trusted is moved to work/set-aside, since missing is the one thing that Snakemake surely
+makes again.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from restudy import layout
+from restudy.bench.outputs import expected
+from restudy.bench.records import recorded, recorded_params
+from restudy.errors import RestudyError
+from restudy.provenance.fingerprint import fingerprint
+from restudy.provenance.stamp import verify
+
+
+@dataclass
+class Settled:
+    """What was found: current files, files to be recorded, and files set aside with the reason."""
+
+    current: list[Path] = field(default_factory=list)
+    unrecorded: list[Path] = field(default_factory=list)
+    set_aside: dict[Path, str] = field(default_factory=dict)
+    stale: dict[Path, str] = field(default_factory=dict)
+
+
+def inspect(slugs: Iterable[str], preset: str) -> Settled:
+    """Verify every output of some studies at a preset; nothing is changed."""
+    found = Settled()
+    for path, node in expected(slugs, preset).items():
+        if not (layout.root() / path).is_file():
+            continue
+        wanted = fingerprint(node)
+        problem = verify(layout.root() / path, wanted)
+        if problem is None:
+            (found.current if recorded(path, wanted) else found.unrecorded).append(path)
+        elif recorded_params(path) is None or recorded(path, wanted):
+            found.set_aside[path] = problem
+        else:
+            found.stale[path] = problem
+    return found
+
+
+def settle(slugs: Sequence[str], preset: str) -> Settled:
+    """Set aside what must not be trusted, record what may be.
+
+    Call it under the run lock only.
+    """
+    found = inspect(slugs, preset)
+    if found.set_aside:
+        _set_aside(found.set_aside)
+    if found.unrecorded:
+        _touch(found.unrecorded, preset)
+    return found
+
+
+def _set_aside(files: dict[Path, str]) -> None:
+    folder = layout.work("set-aside", datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f"))
+    for path, reason in files.items():
+        print(f"restudy: set aside {path}: {reason}", file=sys.stderr)
+        for source in (layout.root() / path, layout.run_json(layout.root() / path)):
+            if source.is_file():
+                target = folder / source.relative_to(layout.root())
+                target.parent.mkdir(parents=True, exist_ok=True)
+                source.replace(target)
+
+
+def _touch(files: Sequence[Path], preset: str) -> None:
+    """Let Snakemake record verified files."""
+    command = [*snakemake_command(preset, cores=1), "--touch", "--force", "--quiet", "all", "--"]
+    for start in range(0, len(files), 1000):
+        batch = [path.as_posix() for path in files[start : start + 1000]]
+        done = subprocess.run(
+            command + batch, cwd=layout.root(), env=environment(settling=True), capture_output=True, text=True
+        )
+        if done.returncode:
+            last = (done.stderr or done.stdout).strip().splitlines()[-1:]
+            raise RestudyError(f"Snakemake could not record them: {' '.join(last)}", where="restudy restore")
+
+
+def snakemake_command(preset: str, cores: int | str) -> list[str]:
+    """The Snakemake command line of this checkout, without targets."""
+    profile = layout.root() / "workflow" / "profiles" / "default"
+    return [
+        *(sys.executable, "-m", "snakemake"),
+        *("--snakefile", str(layout.root() / "Snakefile"), "--directory", str(layout.root())),
+        *("--profile", str(profile), "--cores", str(cores), "--config", f"preset={preset}"),
+    ]
+
+
+def environment(*, settling: bool = False) -> dict[str, str]:
+    """The environment of child processes: this interpreter's folder first on PATH."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    return os.environ | {"PATH": path, **({"RESTUDY_SETTLING": "1"} if settling else {})}

@@ -1,0 +1,44 @@
+"""`restudy ...`: thin commands over the modules that do the work."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from restudy.cli.claims import claims, extend, power, verdicts
+from restudy.cli.pipeline import dvc_stage, dvc_yaml, estimate, explain, fingerprints, new, restore, run, status
+from restudy.cli.things import data, diff, track, ui
+from restudy.errors import RestudyError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="restudy")
+def cli() -> None:
+    """Re-run the experiments of machine-learning papers and judge their claims."""
+
+
+for command in (run, status, explain, estimate, restore, new, verdicts, claims, extend, power, data, diff, track, ui):
+    cli.add_command(command)
+for command in (fingerprints, dvc_yaml, dvc_stage):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Entry point: user errors are one line and exit code 1."""
+    try:
+        code = cli.main(standalone_mode=False)
+    except RestudyError as error:
+        click.echo(f"restudy: {error}", err=True)
+        code = 1
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("restudy: interrupted", err=True)
+        code = 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,74 @@
+"""Commands about claims: verdicts, claims freeze, extend, power."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from restudy.cli.options import preset_option, study_option
+
+
+@click.command()
+@preset_option
+@study_option
+@click.option("--json", "style", flag_value="json", help="As JSON.")
+@click.option("--markdown", "style", flag_value="markdown", help="As a Markdown table.")
+@click.option("--check", is_flag=True, help="Judge the stored results again; exit 1 when a stored verdict differs.")
+def verdicts(preset: str, study: str | None, style: str | None, check: bool) -> None:
+    """The verdicts of a preset."""
+    from restudy.bench import verdicts as work
+    from restudy.bench.run import chosen
+
+    slugs = chosen(preset, study)
+    if check:
+        differing = work.check(slugs, preset)
+        for line in differing:
+            click.echo(line)
+        click.echo("stored verdicts follow from the stored results" if not differing else f"{len(differing)} differ")
+        raise SystemExit(1 if differing else 0)
+    click.echo(work.show(slugs, preset, style or "text"))
+
+
+@click.group()
+def claims() -> None:
+    """Claims of the studies."""
+
+
+@claims.command()
+@click.argument("study")
+@click.option("--reason", required=True, help="Why the claims are frozen or amended.")
+def freeze(study: str, reason: str) -> None:
+    """Append the claims in force to the study's claims.lock."""
+    from restudy.bench.freezing import freeze as work
+
+    click.echo(work(study, reason))
+
+
+@click.command()
+@click.argument("study")
+@preset_option
+def extend(study: str, preset: str) -> None:
+    """Declare the extension of a study whose primary claims are inconclusive for width; then `make reproduce`."""
+    from restudy.bench.freezing import extend as work
+
+    click.echo(work(study, preset))
+
+
+@click.command()
+@click.option("--effect", type=float, required=True, help="True effect, in the metric's unit.")
+@click.option("--sd", type=click.FloatRange(min=0, min_open=True), required=True, help="Standard deviation over seeds.")
+@click.option("--sesoi", type=click.FloatRange(min=0), default=0.0, show_default=True)
+@click.option("--json", "as_json", is_flag=True)
+def power(effect: float, sd: float, sesoi: float, as_json: bool) -> None:
+    """Seeds needed for a claim at a given effect and standard deviation."""
+    from restudy.bench.verdicts import power as work
+
+    found = work(effect, sd, sesoi)
+    if as_json:
+        click.echo(json.dumps(found, indent=1))
+        return
+    for row in found:
+        click.echo(
+            f"n = {row['n']:>3}   P(reproduced) = {row['reproduced']:.3f}   P(not reproduced) = {row['refuted']:.3f}"
+        )
