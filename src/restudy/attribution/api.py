@@ -13,12 +13,6 @@ from restudy.attribution.graph import unsupported_modules
 from restudy.attribution.passes import NotApplicable, Problem, untouched
 from restudy.attribution.registry import Method, get_method, registered
 
-_ORDER = (
-    ("gradient", "gradient_x_input", "integrated_gradients", "smoothgrad", "smoothgrad_ig", "vargrad")
-    + ("guided_backprop", "deconvolution", "gradcam", "guided_gradcam")
-    + ("noise", "edges")
-)
-
 
 def attribute(
     model: nn.Module,
@@ -96,8 +90,7 @@ def applicable(model: nn.Module, method: str, inputs: Tensor | None = None) -> t
 
 def methods() -> dict[str, Method]:
     """Return all attribution methods by name, with what is known of each."""
-    found = registered()
-    return {name: found[name] for name in dict.fromkeys((*_ORDER, *found))}
+    return registered()
 
 
 def input_only(method: str) -> bool:

@@ -95,7 +95,7 @@ def _watched(model: nn.Module, layer: str | None) -> Iterator[list[Activation]]:
     if layer is None:
         yield seen
         return
-    modules = dict(model.named_modules())
+    modules = dict(model.named_modules(remove_duplicate=False))
     if layer not in modules:
         raise ConfigError(f"layer {layer!r} is not in the model", where="gradcam", remedy=_suggestion(modules))
 
@@ -103,7 +103,7 @@ def _watched(model: nn.Module, layer: str | None) -> Iterator[list[Activation]]:
         if not isinstance(output, Tensor) or not output.requires_grad:
             raise NotApplicable(f"layer {layer!r} puts out nothing that depends on the inputs", where="gradcam")
         # A copy: an in-place activation may follow. The edge still means the module's own output.
-        seen.append(Activation(_four_dimensional(output.detach().clone()), get_gradient_edge(output)))
+        seen.append(Activation(output.detach().clone(), get_gradient_edge(output)))
 
     handle = modules[layer].register_forward_hook(note)
     try:
@@ -119,7 +119,7 @@ def _named(seen: list[Activation], layer: str) -> Activation:
             where="gradcam",
             remedy="name a layer that runs once, or leave layer out",
         )
-    return seen[0]
+    return Activation(_four_dimensional(seen[0].value), seen[0].edge)
 
 
 def _four_dimensional(value: Tensor) -> Tensor:

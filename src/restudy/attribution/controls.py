@@ -21,11 +21,11 @@ def noise_map(problem: Problem, options: Mapping[str, Any]) -> Tensor:
 def sobel_magnitude(images: Tensor) -> Tensor:
     """Return the Sobel magnitude of each channel, (N, C, H, W).
 
-    Root of the mean square of the two derivatives, kernels [1, 2, 1]/4 by [1, 0, -1]/2, border repeated: the
+    Root of the mean square of the two derivatives, kernels [1, 2, 1]/4 by [1, 0, -1], border repeated: the
     same values as `skimage.filters.sobel`.
     """
     smooth = images.new_tensor([1.0, 2.0, 1.0]) / 4
-    slope = images.new_tensor([1.0, 0.0, -1.0]) / 2
+    slope = images.new_tensor([1.0, 0.0, -1.0])
     kernels = torch.stack([torch.outer(slope, smooth), torch.outer(smooth, slope)])[:, None]
     flat = F.pad(images.flatten(0, 1)[:, None], (1, 1, 1, 1), mode="replicate")
     derivatives = F.conv2d(flat, kernels)

@@ -59,8 +59,9 @@ class Problem:
 
     def __init__(self, model: nn.Module, inputs: Tensor, target: Tensor, batch_size: int | None = None) -> None:
         check_inputs(model, inputs, target, batch_size)
-        self.model, self.inputs = model, inputs.detach()
-        self.target = target.to(inputs.device)
+        # Copies: tensors made in inference mode cannot take part in a backward pass.
+        self.model, self.inputs = model, inputs.detach().clone()
+        self.target = target.to(inputs.device, copy=True)
         self.batch_size = batch_size or DEFAULT_BATCH_SIZE
         self._memo: dict[Hashable, Any] = {}
 

@@ -86,6 +86,11 @@ class Method:
 
 
 _METHODS: dict[str, Method] = {}
+_ORDER = (
+    ("gradient", "gradient_x_input", "integrated_gradients", "smoothgrad", "smoothgrad_ig", "vargrad")
+    + ("guided_backprop", "deconvolution", "gradcam", "guided_gradcam")
+    + ("noise", "edges")
+)
 
 
 def register(method: Method) -> Method:
@@ -99,13 +104,13 @@ def register(method: Method) -> Method:
 def get_method(name: str) -> Method:
     """Return the method with this name; ConfigError lists the names that exist."""
     if name not in _METHODS:
-        raise ConfigError(f"method {name!r} is not known", remedy=f"methods: {', '.join(_METHODS)}")
+        raise ConfigError(f"method {name!r} is not known", remedy=f"methods: {', '.join(registered())}")
     return _METHODS[name]
 
 
 def registered() -> dict[str, Method]:
-    """Return all methods by name, in the order of registration."""
-    return dict(_METHODS)
+    """Return all methods by name: those of the saliency paper in its order, then the others as they came."""
+    return {name: _METHODS[name] for name in dict.fromkeys((*_ORDER, *_METHODS)) if name in _METHODS}
 
 
 RANDOMNESS = (
