@@ -1,0 +1,106 @@
+"""Stored results into MLflow: idempotent, finished after a kill, and never a reason to stop a run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from restudy import layout
+from restudy.tracking.address import TrackingError, shown, tracking_uri
+from restudy.tracking.marker import pending, remember
+from restudy.tracking.store import client, experiment, reason, study_lock
+from restudy.tracking.stored import read_stored
+
+LIMIT_SECONDS = 120.0  # and a quarter of it more for every further study
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What an ingest did: runs created, finished after a kill, left as they were, and marked superseded."""
+
+    study: str
+    preset: str
+    uri: str
+    run_id: str
+    created: int
+    finished: int
+    unchanged: int
+    superseded: int
+    seconds: float
+
+
+def ingest(
+    study: str, preset: str, *, uri: str | None = None, after: Callable[[str], None] = lambda step: None
+) -> Ingested:
+    """Put the stored results of a study at a preset into MLflow; doing it again doubles nothing.
+
+    Args:
+        study: slug.
+        preset: preset.
+        uri: tracking address; default as in `tracking_uri`.
+        after: called after every step that wrote something (for tests that die there).
+
+    Raises:
+        ResultError: no stored verdicts, or a file is cut short or tampered with.
+        TrackingError: MLflow is absent, down, locked, or refused something.
+    """
+    started, address = time.perf_counter(), tracking_uri(uri)
+    stored = read_stored(study, preset)
+    with study_lock(study, preset):
+        connected = client(address)
+        from mlflow.exceptions import MlflowException
+
+        from restudy.tracking.records import records
+        from restudy.tracking.writer import Writer
+
+        parent, children = records(stored)
+        try:
+            writer = Writer(connected, experiment(connected, address, study), study, preset, after)
+            writer.load()
+            run_id = writer.put(parent)
+            for child in children:
+                writer.put(child, run_id)
+            writer.settle([parent.key, *(child.key for child in children)])
+        except (MlflowException, OSError) as error:
+            raise TrackingError(reason(error), where=shown(address)) from error
+        remember(study, preset, address, stored.fingerprint)
+    seconds = round(time.perf_counter() - started, 3)
+    return Ingested(study, preset, shown(address), run_id, **vars(writer.counts), seconds=seconds)
+
+
+def ingest_or_warn(study: str, preset: str, *, uri: str | None = None) -> Ingested | None:
+    """Ingest, or say in one line on stderr why not; the run goes on, and the next one tries again."""
+    try:
+        return ingest(study, preset, uri=uri)
+    except Exception as error:  # tracking never fails a run, whatever MLflow and what it imports may raise
+        warn(f"{study} at {preset}", reason(error))
+        return None
+
+
+def ingest_pending(slugs: Iterable[str], preset: str, *, uri: str | None = None) -> list[str]:
+    """Ingest what is not in MLflow yet, in one process of its own with a time limit; the studies still pending.
+
+    Imports no mlflow here and starts nothing when nothing is pending.
+    """
+    todo = pending(slugs, preset, uri)
+    if not todo:
+        return []
+    command = [sys.executable, "-m", "restudy.tracking", *todo, preset, "--warn"]
+    environment = os.environ | {"MLFLOW_TRACKING_URI": tracking_uri(uri)}  # not an argument: it may hold a password
+    limit = LIMIT_SECONDS * (1 + (len(todo) - 1) / 4)
+    try:
+        subprocess.run(command, cwd=layout.root(), env=environment, timeout=limit, check=False)
+    except subprocess.TimeoutExpired:
+        warn(f"{len(todo)} studies at {preset}", f"no answer within {limit:.0f} s")
+    except OSError as error:
+        warn(f"{len(todo)} studies at {preset}", reason(error))
+    return pending(todo, preset, uri)
+
+
+def warn(what: str, why: str) -> None:
+    """One line on stderr."""
+    print(f"restudy: warning: {what} not in MLflow ({why}); the run goes on, the next one tries again", file=sys.stderr)
