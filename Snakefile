@@ -3,6 +3,7 @@
 from restudy.bench import dag
 from restudy.catalog import slugs
 
+
 configfile: "workflow/config.yaml"
 
 
@@ -12,7 +13,7 @@ dag.guard()
 
 wildcard_constraints:
     preset=r"[A-Za-z][A-Za-z0-9_-]*",
-    study=r"[a-z0-9_]+",
+    study=dag.studies_pattern(),
     stage=r"[a-z0-9_]+",
     shard=r"[A-Za-z0-9_.+-]+",
 

@@ -17,6 +17,8 @@ from typing import Any
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 
 QUIET_RULES = {"all", "index", "report", "figures", "notebooks"}
+# What Snakemake says of a failed job besides the job's own line.
+SAID_ALREADY = ("CalledProcessError", "Exiting because a job execution failed", "At least one job did not complete")
 
 
 class LogHandler(LogHandlerBase):
@@ -43,10 +45,10 @@ class LogHandler(LogHandlerBase):
             handler = getattr(self, f"on_{event}", None) if event else None
             if handler is not None:
                 handler(record)
-            elif event is None and record.levelno >= logging.WARNING and record.getMessage() != "None":
-                self.say(record.getMessage())
             elif event is None and "Nothing to be done" in str(record.msg):
                 self.say("nothing to be done")
+            elif event is None and record.levelno >= logging.WARNING:
+                self.on_error(record)
 
     def say(self, text: str) -> None:
         """One line to stderr."""
@@ -87,7 +89,9 @@ class LogHandler(LogHandlerBase):
 
     def on_error(self, record: LogRecord) -> None:
         """An error of the workflow itself."""
-        self.say(record.getMessage())
+        text = record.getMessage().strip()
+        if text and text != "None" and not any(known in text for known in SAID_ALREADY):
+            self.say(text)
 
     def name_of(self, job: dict[str, Any]) -> str:
         """Study, stage and shard of a job, or its rule and wildcards."""

@@ -5,15 +5,15 @@
 rule stage:
     input:
         dag.inputs("stage"),
-    params:
-        fp=dag.fp("stage"),
     log:
         "work/logs/{preset}/{study}/{stage}.{shard}.log",
     benchmark:
         "work/benchmarks/{preset}/{study}/{stage}.{shard}.tsv"
+    priority: dag.priority("stage")
     threads: 1
     resources:
         mem_mb=dag.memory_mb,
-    priority: dag.priority("stage")
+    params:
+        fp=dag.fp("stage"),
     shell:
         dag.SHELL

@@ -6,13 +6,13 @@ rule table:
         dag.inputs("table"),
     output:
         "results/{preset}/{study}/{table}.parquet",
-    params:
-        fp=dag.fp("table"),
     log:
         "work/logs/{preset}/{study}/table_{table}.log",
     wildcard_constraints:
         table=dag.tables_pattern(),
     priority: dag.priority("table")
+    params:
+        fp=dag.fp("table"),
     shell:
         dag.SHELL
 
@@ -24,12 +24,12 @@ rule verdicts_of_study:
         "results/{preset}/{study}/verdicts.parquet",
         "results/{preset}/{study}/verdict_parts.parquet",
         "results/{preset}/{study}.verdicts.json",
-    params:
-        fp=dag.fp("verdicts"),
     log:
         "work/logs/{preset}/{study}/verdicts.log",
     benchmark:
         "work/benchmarks/{preset}/{study}/verdicts.tsv"
     priority: dag.priority("verdicts")
+    params:
+        fp=dag.fp("verdicts"),
     shell:
         dag.SHELL

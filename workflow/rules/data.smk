@@ -10,4 +10,4 @@ rule data:
         name=r"[a-z0-9_]+",
     retries: 1
     shell:
-        "python -m restudy.data fetch {wildcards.name} 2> >(tee {log} >&2)"
+        "python -m restudy.data fetch {wildcards.name} > {log} 2>&1"

@@ -8,13 +8,13 @@ rule figure:
         "figures/{preset}/{study}/{figure}.svg",
         "figures/{preset}/{study}/{figure}.png",
         "figures/{preset}/{study}/{figure}.pdf",
-    params:
-        fp=dag.fp("figure"),
     log:
         "work/logs/{preset}/{study}/figure_{figure}.log",
     wildcard_constraints:
         figure=r"[A-Za-z0-9_]+",
     priority: dag.priority("figure")
+    params:
+        fp=dag.fp("figure"),
     shell:
         dag.SHELL
 
@@ -24,17 +24,17 @@ rule notebook:
         dag.inputs("notebook"),
     output:
         "report/{preset}/notebooks/{study}.html",
-    params:
-        fp=dag.fp("notebook"),
     log:
         "work/logs/{preset}/{study}/notebook.log",
     benchmark:
         "work/benchmarks/{preset}/{study}/notebook.tsv"
+    priority: dag.priority("notebook")
+    retries: 2
     # Kernels pick ports, release and bind them again: two at once can collide.
     resources:
         kernel=1,
-    retries: 2
-    priority: dag.priority("notebook")
+    params:
+        fp=dag.fp("notebook"),
     shell:
         dag.SHELL
 
@@ -44,11 +44,11 @@ rule page:
         dag.inputs("page"),
     output:
         "report/{preset}/{study}.html",
-    params:
-        fp=dag.fp("page"),
     log:
         "work/logs/{preset}/{study}/page.log",
     priority: dag.priority("page")
+    params:
+        fp=dag.fp("page"),
     shell:
         dag.SHELL
 
@@ -58,12 +58,12 @@ rule index:
         lambda w: dag.all_targets(w.preset, ["page"]),
     output:
         "report/{preset}/index.html",
-    params:
-        fp=lambda w: dag.index_fp(w.preset),
     log:
         "work/logs/{preset}/index.log",
+    params:
+        fp=lambda w: dag.index_fp(w.preset),
     shell:
-        "python -m restudy.report {wildcards.preset} 2> >(tee {log} >&2)"
+        "python -m restudy.report {wildcards.preset} > {log} 2>&1"
 
 
 rule figures:

@@ -20,7 +20,7 @@ from restudy.errors import ConfigError
 from restudy.provenance.closure import closure
 from restudy.provenance.fingerprint import Node, data_sets, fingerprint, nodes, upstream
 
-SHELL = "python -m restudy.stage {output[0]} --fp {params.fp} --in {input} 2> >(tee {log} >&2)"
+SHELL = "python -m restudy.stage {output[0]} --fp {params.fp} --in {input} > {log} 2>&1"
 
 
 def node(wildcards: Any, kind: str) -> Node:
@@ -75,6 +75,11 @@ def memory_mb(wildcards: Any, attempt: int) -> int:
     return int(declared * (1 + 0.5 * (attempt - 1)))
 
 
+def studies_pattern() -> str:
+    """A regular expression of all slugs."""
+    return "|".join(slugs()) or "none"
+
+
 def tables_pattern() -> str:
     """A regular expression of all merged tables' names."""
     return (
@@ -104,11 +109,10 @@ def guard() -> None:
     Raises:
         ConfigError: its message is the command to type.
     """
-    records = layout.root() / ".snakemake" / "metadata"
-    if (layout.root() / "results").is_dir() and not records.is_dir() and "RESTUDY_SETTLING" not in os.environ:
-        raise ConfigError(
-            "results that this checkout has no records of", where="results/", remedy="run `restudy restore`"
-        )
+    records, results = layout.root() / ".snakemake" / "metadata", layout.root() / "results"
+    if "RESTUDY_SETTLED" in os.environ or records.is_dir() or not any(results.rglob("*.parquet")):
+        return
+    raise ConfigError("results that this checkout has no records of", where="results/", remedy="run `restudy restore`")
 
 
 def rule_file(slug: str) -> str:

@@ -12,12 +12,11 @@ from restudy.catalog.plan import plan
 from restudy.catalog.study import study
 from restudy.claims import Claim, StudyVerdicts, judge_study, load_claims
 from restudy.claims.lock import Entry, amended_after, entry_in_force, read_lock
-from restudy.errors import ConfigError
 from restudy.provenance.closure import closure
 
 
 def judge(
-    slug: str, preset: str, tables: Mapping[str, pa.Table], *, stamp: str = "", recorded: str = ""
+    slug: str, preset: str, tables: Mapping[str, pa.Table], *, stamp: str = "", recorded: int | None = None
 ) -> StudyVerdicts:
     """Judge a study's claims on tables given, as at a preset.
 
@@ -26,7 +25,7 @@ def judge(
         preset: a preset, frozen or derived; a derived one is judged like its parent.
         tables: merged results tables by name.
         stamp: fingerprint to be recorded in the rows.
-        recorded: the lock entry that was in force when the results were computed; later entries are noted.
+        recorded: how many lock entries there were when the results were computed; later ones are noted.
     """
     found = plan(slug, preset)
     claims, entries = claims_of(slug), lock_of(slug)
@@ -67,18 +66,17 @@ def statistics_code(slug: str) -> str:
     return closure(f"restudy.studies.{slug}.statistics").digest
 
 
-def _notes(claims: Sequence[Claim], entries: Sequence[Entry], slug: str, recorded: str) -> dict[str, list[str]]:
+def _notes(claims: Sequence[Claim], entries: Sequence[Entry], slug: str, recorded: int | None) -> dict[str, list[str]]:
     """Flags about freezing: not frozen as they are, or amended after the results."""
     if not entries:
         return {claim.id: ["not frozen"] for claim in claims}
     if entry_in_force(entries, claims, statistics_code(slug)) is None:
         return {claim.id: ["differs from the frozen claims"] for claim in claims}
-    if not recorded:
+    if recorded is None:
         return {}
-    try:
-        return amended_after(entries, recorded)
-    except ConfigError:
-        return {claim.id: ["results recorded an unknown lock entry"] for claim in claims}
+    if recorded == 0:
+        return {claim.id: ["frozen after results"] for claim in claims}
+    return amended_after(entries, entries[recorded - 1].id) if recorded <= len(entries) else {}
 
 
 def summary(judged: StudyVerdicts) -> dict[str, Any]:

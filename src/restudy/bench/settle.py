@@ -80,9 +80,7 @@ def _touch(files: Sequence[Path], preset: str) -> None:
     command = [*snakemake_command(preset, cores=1), "--touch", "--force", "--quiet", "all", "--"]
     for start in range(0, len(files), 1000):
         batch = [path.as_posix() for path in files[start : start + 1000]]
-        done = subprocess.run(
-            command + batch, cwd=layout.root(), env=environment(settling=True), capture_output=True, text=True
-        )
+        done = subprocess.run(command + batch, cwd=layout.root(), env=environment(), capture_output=True, text=True)
         if done.returncode:
             last = (done.stderr or done.stdout).strip().splitlines()[-1:]
             raise RestudyError(f"Snakemake could not record them: {' '.join(last)}", where="restudy restore")
@@ -98,7 +96,7 @@ def snakemake_command(preset: str, cores: int | str) -> list[str]:
     ]
 
 
-def environment(*, settling: bool = False) -> dict[str, str]:
-    """The environment of child processes: this interpreter's folder first on PATH."""
+def environment() -> dict[str, str]:
+    """The environment of Snakemake after settling: this interpreter's folder first on PATH."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    return os.environ | {"PATH": path, **({"RESTUDY_SETTLING": "1"} if settling else {})}
+    return os.environ | {"PATH": path, "RESTUDY_SETTLED": "1"}

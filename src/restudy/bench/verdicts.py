@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from restudy import layout
-from restudy.bench.facts import run_facts
 from restudy.bench.judging import judge
-from restudy.bench.outputs import outputs
+from restudy.bench.workers import recorded_entries
 from restudy.catalog.plan import plan
 from restudy.claims import StudyVerdicts
 from restudy.claims.check import check as compare
@@ -26,8 +25,7 @@ def judged_again(slug: str, preset: str) -> StudyVerdicts:
     """
     folder = layout.results(preset, slug)
     tables = {name: read_table(folder / f"{name}.parquet") for name in plan(slug, preset).tables}
-    facts = run_facts(outputs(Node("verdicts", preset, slug))[0])
-    return judge(slug, preset, tables, recorded=str(facts.get("lock", "")))
+    return judge(slug, preset, tables, recorded=recorded_entries(Node("verdicts", preset, slug)))
 
 
 def check(slugs: Sequence[str], preset: str) -> list[str]:

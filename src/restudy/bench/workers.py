@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -29,7 +30,7 @@ def work(node: Node, checkpoints: Path) -> tuple[Files, Extra]:
     """
     try:
         if node.kind == "stage":
-            return _stage(node, checkpoints), {"lock": _lock(node)}
+            return _stage(node, checkpoints), {"lock_entries": lock_entries(node)}
         return _KINDS[node.kind](node)
     except RestudyError as error:
         raise RestudyError(str(error), where=_name(node)) from error
@@ -68,10 +69,10 @@ def _stage(node: Node, checkpoints: Path) -> Files:
     return files
 
 
-def _lock(node: Node) -> str:
-    from restudy.bench.judging import lock_id
-
-    return lock_id(node.study) if (node.plan.study.folder / "claims.yaml").is_file() else ""
+def lock_entries(node: Node) -> int:
+    """How many entries claims.lock holds; it is only ever appended to, so the number names the entry in force."""
+    path = node.plan.study.folder / "claims.lock"
+    return len(re.findall(r"^- previous:", path.read_text(), re.MULTILINE)) if path.is_file() else 0
 
 
 def _context(node: Node, checkpoints: Path) -> Context:
@@ -106,7 +107,9 @@ def tables_of(node: Node) -> dict[str, Any]:
 def _verdicts(node: Node) -> tuple[Files, Extra]:
     from restudy.bench.judging import judge, summary
 
-    judged = judge(node.study, node.preset, tables_of(node), stamp=facts_of(node).fingerprint, recorded=_recorded(node))
+    judged = judge(
+        node.study, node.preset, tables_of(node), stamp=facts_of(node).fingerprint, recorded=recorded_entries(node)
+    )
     verdicts, parts, brief = outputs(node)
     facts = facts_of(node)
     files = {
@@ -116,12 +119,11 @@ def _verdicts(node: Node) -> tuple[Files, Extra]:
     return files | {brief: stamp_json(summary(judged), facts)}, {}
 
 
-def _recorded(node: Node) -> str:
-    """The lock entry that the oldest stage result was computed under."""
+def recorded_entries(node: Node) -> int | None:
+    """The lock entries that the oldest stage result was computed under; None where that is not known."""
     stages = [stage for table in upstream(node) for stage in upstream(table)]
-    facts = [run_facts(outputs(stage)[0]) for stage in stages]
-    known = sorted((str(f["finished"]), str(f["lock"])) for f in facts if f.get("lock"))
-    return known[0][1] if known else ""
+    known = [f["lock_entries"] for f in (run_facts(outputs(s)[0]) for s in stages) if "lock_entries" in f]
+    return min(map(int, known), default=None)
 
 
 def _figure(node: Node) -> tuple[Files, Extra]:

@@ -1,0 +1,1 @@
+"""One paper, one folder; found, never registered."""
