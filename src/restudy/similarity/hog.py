@@ -66,14 +66,20 @@ def _cell_histograms(images: Array, cell: int) -> Array:
     magnitude = np.hypot(across, down)[inside]
     angle = (np.rad2deg(np.arctan2(down, across)) % 180.0)[inside]
     bins = np.floor(angle / (180.0 / ORIENTATIONS)).astype(np.int64)
-    counted = bins < ORIENTATIONS  # rounding can leave exactly 180 degrees, which belongs to no bin
+    magnitude = np.where(bins < ORIENTATIONS, magnitude, 0.0)  # rounding can leave 180 degrees: no bin
+    bins = np.minimum(bins, ORIENTATIONS - 1)
     index = np.arange(len(images))[:, None, None] * rows
     index = (index + (np.arange(rows * cell) // cell)[None, :, None]) * columns
     index = (index + (np.arange(columns * cell) // cell)[None, None, :]) * ORIENTATIONS + bins
-    size = len(images) * rows * columns * ORIENTATIONS
-    totals = np.bincount(index[counted], magnitude[counted], minlength=size)
-    result: Array = totals.reshape(len(images), rows, columns, ORIENTATIONS) / cell**2
-    return result
+    totals = np.zeros(len(images) * rows * columns * ORIENTATIONS, dtype=np.float32)
+    # One pixel of every cell at a time, row by row, in single precision: scikit-image's sums to the last bit,
+    # so that ties between cells are the same.
+    for row in range(cell):
+        for column in range(cell):
+            pixel = np.s_[:, row::cell, column::cell]
+            totals[index[pixel]] = totals[index[pixel]] + magnitude[pixel]
+    means = (totals / np.float32(cell**2)).astype(np.float64)
+    return means.reshape(len(images), rows, columns, ORIENTATIONS)
 
 
 def _normalised(blocks: Array) -> Array:
