@@ -62,7 +62,8 @@ def read(text: str, where: str) -> NotebookNode:
     found.nbformat, found.nbformat_minor = 4, 5
     for number, cell in enumerate(found.cells, 1):
         cell["id"] = f"cell-{number}"
-    return found
+    settled: NotebookNode = found
+    return settled
 
 
 def run(notebook: NotebookNode, parameters: dict[str, Any], where: str) -> NotebookNode:
@@ -79,7 +80,7 @@ def run(notebook: NotebookNode, parameters: dict[str, Any], where: str) -> Noteb
         from traitlets.config import Config
 
         given, done = Path(folder, "in.ipynb"), Path(folder, "out.ipynb")
-        nbformat.write(notebook, given)
+        given.write_text(nbformat.writes(notebook), encoding="utf-8")  # type: ignore[no-untyped-call]
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -111,7 +112,9 @@ def to_html(notebook: NotebookNode, *, title: str, back: str) -> bytes:
     """
     from nbconvert import HTMLExporter
 
-    exporter = HTMLExporter(raw_template=TEMPLATE, template_name="basic", embed_images=True)
+    exporter: Any = HTMLExporter(  # type: ignore[no-untyped-call]
+        raw_template=TEMPLATE, template_name="basic", embed_images=True
+    )
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
     exporter.exclude_anchor_links = True
     resources = {"metadata": {"path": str(layout.root()), "name": title}, "back": back, "css": CSS}

@@ -1,0 +1,170 @@
+"""From the files of a project to what its pages show."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+from restudy import layout
+from restudy.bench.outputs import outputs
+from restudy.catalog.plan import Plan, derived_presets, plan, studies_at
+from restudy.errors import RestudyError
+from restudy.provenance.fingerprint import Node
+from restudy.report import words
+from restudy.report.load_claims import claims_of
+from restudy.report.load_files import data_of, figures_of, tables_of
+from restudy.report.load_provenance import costs, last_finished, provenance, run_files
+from restudy.report.model import NOT_RUN, Claim, IndexPage, IndexRow, PaperPage, Provenance
+from restudy.report.states import state
+
+_STOPPED = ("not testable", "error", NOT_RUN)
+
+
+def paper(slug: str, preset: str) -> PaperPage:
+    """Everything on a study's page.
+
+    Raises:
+        ConfigError: unknown study or preset.
+    """
+    found = plan(slug, preset)
+    claims, problems = claims_of(found.study.folder, layout.results(preset, slug))
+    runs = run_files(slug, preset)
+    notebook = layout.report(preset) / "notebooks" / f"{slug}.html"
+    return PaperPage(
+        row=_row(found, slug, claims, runs),
+        preset=preset,
+        judged_as=found.judged_as,
+        frozen=found.frozen,
+        citation=found.study.file.citation.model_dump(),
+        summary=found.study.file.summary,
+        deviations=tuple((d.what, d.paper, d.here) for d in found.study.file.deviations),
+        changes=_changes(found),
+        claims=claims,
+        figures=figures_of(found, slug, claims),
+        tables=tables_of(found, slug),
+        data=data_of(found),
+        provenance=provenance(found, slug, runs),
+        notebook=f"notebooks/{slug}.html" if notebook.is_file() else "",
+        problems=tuple(problems),
+    )
+
+
+def index(preset: str, arriving: str = "") -> IndexPage:
+    """Everything on the index of a preset.
+
+    Args:
+        arriving: a study whose page is about to be written, linked already.
+
+    Raises:
+        ConfigError: no study has the preset.
+    """
+    rows, problems = [], []
+    for slug in studies_at(preset):
+        try:
+            found = plan(slug, preset)
+            claims, faults = claims_of(found.study.folder, layout.results(preset, slug))
+            rows.append(_row(found, slug, claims, run_files(slug, preset), arriving))
+        except RestudyError as error:
+            faults = [str(error)]
+        problems += faults
+    changes = derived_presets().get(preset)
+    others = sorted(p.parent.name for p in layout.root().glob("report/*/index.html") if p.parent.name != preset)
+    judged_as = changes.inherits if changes else preset
+    return IndexPage(preset, judged_as, changes is None, tuple(rows), tuple(others), tuple(problems))
+
+
+def _row(
+    found: Plan, slug: str, claims: tuple[Claim, ...], runs: dict[Node, dict[str, Any]], arriving: str = ""
+) -> IndexRow:
+    done = [facts for facts in runs.values() if facts]
+    where, reasons = _state(slug, found.preset)
+    if where == "not run" and done:
+        where, reasons = "partial", (f"{len(done)} of {len(runs)} jobs are done",)
+    brief = _summary(slug, found.preset) if where not in ("not run", "partial") else {}
+    spent = Provenance(costs=costs(runs))
+    citation = found.study.file.citation
+    page = layout.report(found.preset) / f"{slug}.html"
+    false = _false_verdicts(claims)
+    return IndexRow(
+        slug=slug,
+        title=found.study.file.title,
+        authors=citation.authors,
+        year=citation.year,
+        verdict=_word(brief, found.judged_as, bool(brief)),
+        counts=_counts(claims),
+        primary=_primary(brief),
+        seeds=found.seeds,
+        cpu_minutes=spent.cpu_minutes,
+        finished=last_finished(done),
+        state=where,
+        reasons=reasons,
+        href=f"{slug}.html" if page.is_file() or slug == arriving else "",
+        words=" ".join([slug, citation.title, citation.venue, *(f"{c.id} {c.says}" for c in claims)]),
+        false_reproduced=float(brief.get("false_reproduced", false[0])),
+        false_not_reproduced=float(brief.get("false_not_reproduced", false[1])),
+    )
+
+
+def _state(slug: str, preset: str) -> tuple[str, tuple[str, ...]]:
+    node = Node("verdicts", preset, slug)
+    found = state(outputs(node)[0], node)
+    if found.state == "missing":
+        return "not run", ()
+    if found.state in ("fresh", "unknown"):
+        return found.state, found.reasons
+    return "stale", found.reasons or (found.state,)
+
+
+def _summary(slug: str, preset: str) -> dict[str, Any]:
+    try:
+        content = json.loads((layout.root() / "results" / preset / f"{slug}.verdicts.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _word(brief: dict[str, Any], judged_as: str, judged: bool) -> str:
+    if not judged:
+        return NOT_RUN
+    if judged_as == "smoke" or not isinstance(brief.get("paper"), str):
+        return "not testable"
+    return str(brief["paper"])
+
+
+def _primary(brief: dict[str, Any]) -> tuple[tuple[str, int], ...]:
+    counts = brief.get("counts") or {}
+    pairs = counts.items() if isinstance(counts, dict) else counts
+    return tuple((str(word), int(n)) for word, n in pairs)
+
+
+def _counts(claims: tuple[Claim, ...]) -> tuple[tuple[str, int], ...]:
+    count = Counter(claim.verdict for claim in claims)
+    return tuple((word, count[word]) for word in words.VERDICTS if count[word])
+
+
+def _false_verdicts(claims: tuple[Claim, ...]) -> tuple[float, float]:
+    """Expected false verdicts at most, in both directions: alpha a look for each claim that was compared."""
+    yes = no = 0.0
+    for claim in claims:
+        stopped = claim.verdict in _STOPPED or claim.kind in ("exact", "qualitative", "")
+        if stopped or claim.reason == "gate" or claim.n_failed or 0 < claim.n < 5:
+            continue
+        yes += claim.alpha * claim.look
+        no += claim.alpha * claim.look * (2 if claim.parts else 1)
+    return yes, no
+
+
+def _changes(found: Plan) -> tuple[str, ...]:
+    """What a derived preset changes, in words."""
+    if found.changes is None:
+        return ()
+    frozen = plan(found.study.slug, found.judged_as)
+    said = [f"seeds: {frozen.seeds} \u2192 {found.seeds}"] if frozen.seeds != found.seeds else []
+    for stage in found.stages:
+        before, after = frozen.parameters(stage), found.parameters(stage)
+        said += [f"{stage}.{n}: {before.get(n)} \u2192 {v}" for n, v in after.items() if before.get(n) != v]
+    for axis in found.study.file.axes:
+        if frozen.axis(axis) != found.axis(axis):
+            said.append(f"{axis}: {', '.join(map(str, found.axis(axis)))}")
+    return tuple(said)
