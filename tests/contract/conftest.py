@@ -1,0 +1,60 @@
+"""The contract suite runs over every study found; nobody writes a test to add a study."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from restudy.bench.dvc import fingerprints
+from restudy.catalog import slugs
+from tests.conftest import ROOT, Project, copy_project, once
+
+IN_ROTATION = 3
+BASE = "HEAD~20"
+
+
+@pytest.fixture(scope="session")
+def computed(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Every study, computed at smoke in a copy of the project; shared: nothing may be changed in it."""
+
+    def make(folder: Path) -> Project:
+        project = copy_project(folder, studies=True)
+        project.reproduce()
+        return project
+
+    return once(tmp_path_factory, "computed_studies", make)
+
+
+@cache
+def costly_slugs() -> frozenset[str]:
+    """Studies that get the costly checks: those changed since `BASE`, three others in rotation; all on request."""
+    every = slugs()
+    if os.environ.get("RESTUDY_TEST_FULL") or len(every) <= IN_ROTATION:
+        return frozenset(every)
+    show = subprocess.run(["git", "-C", str(ROOT), "show", f"{BASE}:fingerprints.json"], capture_output=True, text=True)
+    before = json.loads(show.stdout).get("smoke", {}) if show.returncode == 0 else {}
+    now = fingerprints()["smoke"]
+    changed = {slug for slug in every if before.get(slug) != now[slug]}
+    others = sorted(set(every) - changed)
+    start = datetime.now(UTC).timetuple().tm_yday * IN_ROTATION
+    return frozenset(changed | {others[(start + i) % len(others)] for i in range(min(IN_ROTATION, len(others)))})
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """`slug` runs over every study."""
+    if "slug" in metafunc.fixturenames:
+        metafunc.parametrize("slug", slugs())
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Costly checks of studies out of rotation are skipped, and say so."""
+    for item in items:
+        slug = getattr(item, "callspec", None) and item.callspec.params.get("slug")  # type: ignore[attr-defined]
+        if slug and item.get_closest_marker("costly") and slug not in costly_slugs():
+            item.add_marker(pytest.mark.skip(reason="unchanged and not in today's rotation; `make test-full` runs it"))

@@ -1,0 +1,104 @@
+"""What a study's files must say, without running anything."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import json
+import re
+
+import pytest
+from restudy.bench.judging import claims_of, lock_id
+from restudy.catalog import plan, study
+from restudy.catalog.schema import STANDARD_PRESETS
+from restudy.provenance.closure import closure
+
+MAX_PRIMARY = 4
+
+
+def statistics(slug: str):
+    return importlib.import_module(f"restudy.studies.{slug}.statistics")
+
+
+@pytest.mark.parametrize("preset", STANDARD_PRESETS)
+def test_declared_cost_is_within_the_budget(slug: str, preset: str) -> None:
+    spec = plan(slug, preset).spec
+    cost = sum(line.core_minutes for line in spec.cost)
+    assert 0 < cost <= spec.budget_core_minutes, f"{slug} {preset}: {cost:.1f} of {spec.budget_core_minutes}"
+
+
+def test_every_running_stage_has_a_cost(slug: str) -> None:
+    for preset in STANDARD_PRESETS:
+        found = plan(slug, preset)
+        assert {line.stage for line in found.spec.cost} == set(found.stages), preset
+
+
+def test_stage_functions_take_the_declared_parameters(slug: str) -> None:
+    found = study(slug)
+    for name, stage in found.file.stages.items():
+        module, _, function = stage.function.partition(".")
+        signature = inspect.signature(getattr(importlib.import_module(f"restudy.studies.{slug}.{module}"), function))
+        keywords = {n for n, p in signature.parameters.items() if p.kind is p.KEYWORD_ONLY}
+        assert keywords == {*found.file.parameters.get(name, {}), *stage.shards}, name
+        assert list(signature.parameters)[0] == "context", name
+
+
+def test_laptop_has_enough_seeds(slug: str) -> None:
+    assert plan(slug, "laptop").seeds >= 5
+
+
+def test_claims_name_statistics_that_exist(slug: str) -> None:
+    module = statistics(slug)
+    for claim in claims_of(slug):
+        names = [p.statistic for p in claim.parts] if claim.parts else [claim.statistic]
+        names += [g.statistic for g in claim.gate] + ([claim.control] if claim.control else [])
+        for name in names:
+            assert name is None or callable(getattr(module, name, None)), f"{claim.id}: {name}"
+
+
+def test_primary_claims_are_few_and_have_a_planted_null(slug: str) -> None:
+    primary = [claim.id for claim in claims_of(slug) if claim.primary]
+    assert 1 <= len(primary) <= MAX_PRIMARY
+    nulls = getattr(statistics(slug), "planted_nulls", {})
+    assert set(primary) <= set(nulls), f"without a planted null: {set(primary) - set(nulls)}"
+
+
+def test_claims_are_frozen_as_they_are(slug: str) -> None:
+    assert lock_id(slug), f"run `restudy claims freeze {slug} --reason ...`"
+
+
+def test_statistics_and_figures_know_no_torch(slug: str) -> None:
+    figures = {f.function.partition(".")[0] for f in study(slug).file.figures.values()}
+    for module in ("statistics", *figures):
+        assert not {"torch", "mlflow"} & closure(f"restudy.studies.{slug}.{module}").third_party, module
+    assert closure(f"restudy.studies.{slug}.statistics").third_party <= {
+        *("numpy", "pyarrow", "__future__", "collections", "functools", "math", "typing", "dataclasses", "itertools"),
+    }
+
+
+def test_rules_are_short_and_hold_no_logic(slug: str) -> None:
+    text = (study(slug).folder / "rules.smk").read_text()
+    assert len(text.splitlines()) <= 150
+    assert not re.search(r"^\s*(def|import|from|for|if|class|lambda)\b|lambda", text, re.MULTILINE)
+    assert not re.search(r"^[A-Za-z_]\w*\s*=", text, re.MULTILINE), "a module-level name is shared by all studies"
+    assert all(name.startswith(slug) for name in re.findall(r"^(?:use rule \w+ as|rule) (\w+)", text, re.MULTILINE))
+
+
+def test_notebook_is_committed_without_output(slug: str) -> None:
+    text = (study(slug).folder / "notebook.md").read_text()
+    assert 'tags=["parameters"]' in text and "image/png" not in text
+
+
+def test_docstring_tells_the_paper(slug: str) -> None:
+    docstring = ast.get_docstring(ast.parse((study(slug).folder / "__init__.py").read_text()))
+    assert docstring and len(docstring.split()) >= 40
+
+
+def test_figures_have_captions_and_alt_text(slug: str) -> None:
+    for name, figure in study(slug).file.figures.items():
+        assert len(figure.alt.split()) >= 5 and figure.says.endswith("."), name
+
+
+def test_study_file_is_plain_data(slug: str) -> None:
+    assert json.dumps(study(slug).file.model_dump())
