@@ -11,9 +11,7 @@ class RestudyError(Exception):
 
     def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
         self.what, self.where, self.remedy = what, where, remedy
-        super().__init__(
-            ": ".join(part for part in (where, what) if part) + (f"; {remedy}" if remedy else "")
-        )
+        super().__init__(": ".join(part for part in (where, what) if part) + (f"; {remedy}" if remedy else ""))
 
 
 class ConfigError(RestudyError):

@@ -26,9 +26,7 @@ def root() -> Path:
     for folder in (here, *here.parents):
         if (folder / "Snakefile").is_file():
             return folder
-    raise ConfigError(
-        "no Snakefile here or above", where=str(here), remedy="change into the checkout of restudy"
-    )
+    raise ConfigError("no Snakefile here or above", where=str(here), remedy="change into the checkout of restudy")
 
 
 def work(*parts: str) -> Path:
