@@ -25,7 +25,9 @@ def test_rooms_are_small(path: Path) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert node.end_lineno - node.lineno <= 60, f"{node.name} is too long"
             if not node.name.startswith("_") and "scaffold" not in path.parts:
-                assert ast.get_docstring(node) or isinstance(node.body[0], ast.FunctionDef) or _inner(path, node), node.name
+                assert ast.get_docstring(node) or isinstance(node.body[0], ast.FunctionDef) or _inner(path, node), (
+                    node.name
+                )
 
 
 def _inner(path: Path, node: ast.AST) -> bool:
@@ -81,7 +83,9 @@ def test_readme_names_every_study(slug: str) -> None:
     assert f"`{slug}`" in (ROOT / "README.md").read_text()
 
 
-@pytest.mark.parametrize("command", ["run", "status", "explain", "estimate", "verdicts", "data", "restore", "new", "diff"])
+@pytest.mark.parametrize(
+    "command", ["run", "status", "explain", "estimate", "verdicts", "data", "restore", "new", "diff"]
+)
 def test_every_command_has_help(command: str) -> None:
     done = subprocess.run([sys.executable, "-m", "restudy.cli", command, "--help"], capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.startswith("Usage:")

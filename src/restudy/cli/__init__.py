@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from restudy.cli.claims import claims, extend, power, verdicts
+from restudy.cli.claims import claims, extend, power, showcase, verdicts
 from restudy.cli.pipeline import dvc_stage, dvc_yaml, estimate, explain, fingerprints, new, restore, run, status
 from restudy.cli.things import data, diff, track, ui
 from restudy.errors import RestudyError
@@ -21,7 +21,7 @@ def cli() -> None:
 
 for command in (run, status, explain, estimate, restore, new, verdicts, claims, extend, power, data, diff, track, ui):
     cli.add_command(command)
-for command in (fingerprints, dvc_yaml, dvc_stage):
+for command in (fingerprints, showcase, dvc_yaml, dvc_stage):
     cli.add_command(command)
 
 

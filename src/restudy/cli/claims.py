@@ -72,3 +72,19 @@ def power(effect: float, sd: float, sesoi: float, as_json: bool) -> None:
         click.echo(
             f"n = {row['n']:>3}   P(reproduced) = {row['reproduced']:.3f}   P(not reproduced) = {row['refuted']:.3f}"
         )
+
+
+@click.command()
+@preset_option
+@study_option
+@click.option("--refresh", is_flag=True, help="Record nothing; mark studies whose source has moved on since.")
+def showcase(preset: str, study: str | None, refresh: bool) -> None:
+    """Record the stored verdicts in docs/verdicts and README."""
+    from restudy.bench import showcase as work
+    from restudy.bench.run import chosen
+
+    if refresh:
+        click.echo("stale: " + (", ".join(work.refresh(preset)) or "none"))
+        return
+    work.record(chosen(preset, study), preset)
+    click.echo(f"docs/verdicts/{preset}.json, {preset}.md and README.md written")
