@@ -54,6 +54,7 @@ def environment() -> Environment:
         "because": words.because,
         "interval": words.interval,
         "units": words.units,
+        "brief": words.brief,
         "counts": words.counts_text,
         "headline": words.headline,
         "day": words.date,

@@ -11,6 +11,7 @@ from restudy.report.model import Claim
 WIDTH = 220.0
 MIDDLE = 15.0
 _EDGE = 10.0
+_LABEL = 34.0
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,19 @@ def strip(claim: Claim) -> Strip | None:
 
     inside = claim.kind in ("value", "no_difference") and claim.margin is not None
     band = (at(-claim.margin), at(claim.margin)) if inside and claim.margin is not None else None
-    marks = tuple((at(value), kind, words.number(value)) for value, kind in lines)
+    marks = _labelled([(at(value), kind, words.given(value)) for value, kind in lines])
     return Strip(at(estimate), at(low), at(high), marks, band, f"{claim.verdict}. {words.measured(claim)}")
+
+
+def _labelled(marks: list[tuple[float, str, str]]) -> tuple[tuple[float, str, str], ...]:
+    """The lines, without the labels that would run into one another; what is asked for keeps its own."""
+    taken: list[float] = []
+    found = []
+    for x, kind, label in sorted(marks, key=lambda mark: mark[1] == "zero"):
+        free = all(abs(x - other) > _LABEL for other in taken)
+        taken += [x] if free else []
+        found.append((x, kind, label if free else ""))
+    return tuple(found)
 
 
 def _lines(claim: Claim) -> list[tuple[float, str]]:

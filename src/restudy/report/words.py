@@ -44,6 +44,11 @@ def number(value: float | None, digits: int = 3) -> str:
     return text.replace("-", "\u2212")
 
 
+def given(value: float | None) -> str:
+    """A number that somebody wrote down (a bound, a margin), without trailing zeros."""
+    return number(value) if value is None else f"{value:g}".replace("-", "\u2212")
+
+
 def p_value(value: float | None) -> str:
     """A p value: three decimals, or `< 0.001`."""
     if value is None or math.isnan(value):
@@ -81,15 +86,15 @@ def measured(claim: Claim) -> str:
 def wanted(claim: Claim) -> str:
     """What a claim asks of its number."""
     if claim.kind == "threshold" and claim.bound is not None:
-        beyond = f", by {number(claim.sesoi)} or more" if claim.sesoi else ""
-        return f"claimed: {claim.side or 'beyond'} {number(claim.bound)}{beyond}"
+        beyond = f", by {given(claim.sesoi)} or more" if claim.sesoi else ""
+        return f"claimed: {claim.side or 'beyond'} {given(claim.bound)}{beyond}"
     if claim.kind == "non_inferiority" and claim.margin is not None:
-        return f"claimed: no worse than {number(-claim.margin)}"
+        return f"claimed: no worse than {given(-claim.margin)}"
     if claim.kind in ("value", "no_difference") and claim.margin is not None:
-        return f"claimed: within \u00b1{number(claim.margin)}"
+        return f"claimed: within \u00b1{given(claim.margin)}"
     if claim.kind == "exact" and claim.bound is not None:
-        return f"allowed: {number(claim.bound)}"
-    return f"smallest effect of interest {number(claim.sesoi)}" if claim.sesoi is not None else ""
+        return f"allowed: {given(claim.bound)}"
+    return f"smallest effect of interest {given(claim.sesoi)}" if claim.sesoi is not None else ""
 
 
 _ABOVE: Final = {
@@ -165,6 +170,20 @@ def _untestable(reason: str) -> str:
 def units(claim: Claim) -> str:
     """The replicates of a claim, as a plural noun."""
     return _UNITS.get(claim.unit, "replicates")
+
+
+def brief(claim: Claim) -> list[str]:
+    """Seeds, gate and control in a few words, for the line under a claim."""
+    said = [f"{claim.n} {units(claim)}"] if claim.n else []
+    if claim.n_failed:
+        said[-1] += f", {claim.n_failed} failed"
+    if claim.gate:
+        said.append("gate failed" if claim.reason == "gate" or ": failed" in claim.gate else "gate passed")
+    if claim.control_verdict == "not reproduced":
+        said.append("does not show on the control, as it must not")
+    elif claim.control_verdict:
+        said.append(f"control: {claim.control_verdict}")
+    return said
 
 
 def counts_text(counts: Iterable[tuple[str, int]]) -> str:

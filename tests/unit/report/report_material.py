@@ -99,7 +99,7 @@ def study_file(title: str, **changes: Any) -> dict[str, Any]:
 def claim(number: int, rng: random.Random) -> dict[str, Any]:
     """A claim as in claims.yaml."""
     kind = KINDS[number % len(KINDS)] if number > 4 else "direction"
-    needs = {"threshold": {"bound": 0.15, "side": "below"}, "non_inferiority": {"margin": 0.1},
+    needs = {"threshold": {"bound": 0.05, "side": "above", "sesoi": 0.1}, "non_inferiority": {"margin": 0.1},
              "no_difference": {"margin": 0.1}, "exact": {"tolerance": 1e-6}, "qualitative": {}}  # fmt: skip
     return {
         "id": f"A{number}", "says": SAYS[rng.randrange(len(SAYS))], "where": "section 4, figure 4", "mission": ["M1"],
