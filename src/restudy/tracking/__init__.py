@@ -18,6 +18,7 @@ _HOMES = {
     "ingest": "ingesting",
     "ingest_or_warn": "ingesting",
     "ingest_pending": "ingesting",
+    "live_key": "live",
     "pending": "marker",
     "tracking_uri": "address",
     "ui_command": "ui",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 
 from restudy import layout
-from restudy.tracking.address import TrackingError, shown, tracking_uri
+from restudy.tracking.address import TrackingError, settle_environment, shown, tracking_uri
 
 
-def ui_command(uri: str | None = None, *, port: int = 5000, host: str = "127.0.0.1") -> list[str]:
+def ui_command(uri: str | None = None, *, port: int = 5000) -> list[str]:
     """The command that serves MLflow's user interface; the database is made first where it is missing.
 
     Raises:
@@ -20,9 +20,11 @@ def ui_command(uri: str | None = None, *, port: int = 5000, host: str = "127.0.0
     from restudy.tracking.store import prepare_database
 
     prepare_database(address)
-    return [
-        *(sys.executable, "-m", "mlflow", "server"),
-        *("--backend-store-uri", address),
-        *("--default-artifact-root", (layout.root() / "mlruns").as_uri()),
-        *("--host", host, "--port", str(port), "--workers", "1"),
-    ]
+    settle_environment()
+    return [*server_command(address, port=port), "--default-artifact-root", (layout.root() / "mlruns").as_uri()]
+
+
+def server_command(backend: str, *, port: int) -> list[str]:
+    """An MLflow server over a database, one worker, on loopback only."""
+    place = ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    return [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", backend, *place]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
 KEY, CONTENT, COMPLETE = "restudy.key", "restudy.content", "restudy.complete"
-SLOT, SUPERSEDED, LIVE = "restudy.slot", "restudy.superseded", "restudy.live"
+SLOT, SUPERSEDED, LIVE_KEY = "restudy.slot", "restudy.superseded", "restudy.live_key"
 PARENT = "mlflow.parentRunId"
 METRICS_PER_BATCH, ENTRIES_PER_BATCH, RUNS_PER_PAGE = 1000, 100, 500
 
@@ -81,8 +81,8 @@ class Writer:
         for key, runs in self.runs.items():
             complete = [run for run in runs if COMPLETE in run.data.tags]
             for run in runs:
-                if run.data.tags.get(LIVE) == "true":
-                    if any(key.startswith(run.data.tags.get("restudy.of", "\n")) for key in current):
+                if LIVE_KEY in run.data.tags:
+                    if run.data.tags[LIVE_KEY] in current:
                         self.client.delete_run(run.info.run_id)
                 elif key in current and run in complete[1:]:
                     self._adopt(run, complete[0])

@@ -5,10 +5,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-import tracking_material as material
 
 from restudy import layout
 from restudy.catalog.study import slugs, study
+from tests.unit.tracking import tracking_material as material
 
 
 @pytest.fixture
