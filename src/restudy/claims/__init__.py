@@ -5,8 +5,8 @@ Knows no study and no torch. ``docs/verdicts.md`` says how to read what comes ou
 
 from __future__ import annotations
 
-from .judge import judge
 from .schema import Claim, Gate, Part, load_claims, parse_claim
+from .single import judge
 from .study import StudyVerdicts, judge_study
 from .table import PART_SCHEMA, VERDICT_SCHEMA, from_table, to_table
 from .verdict import Verdict

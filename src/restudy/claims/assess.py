@@ -11,6 +11,7 @@ from ..errors import ClaimError
 from . import effects, evidence, robustness, rules, seeds
 from .assessment import Assessment
 from .effects import Question, Sample
+from .replicates import check_table
 from .schema import Statement
 from .words import MIN_REPLICATES, STATISTICAL_KINDS
 
@@ -37,6 +38,7 @@ def assess(table: pa.Table, s: Statement, where: str, setting: Setting) -> Asses
     """Judge one statement up to the rules. Raises ClaimError for a table that cannot be judged."""
     if s.kind == "qualitative":
         return Assessment(statistical=False, untestable="qualitative")
+    check_table(table, where)
     table = complete(table, setting.planned)
     sample = effects.sample(table, s, where)
     question = effects.question(s)
@@ -103,7 +105,7 @@ def complete(table: pa.Table, planned: int | None) -> pa.Table:
     A statistic that leaves a failed seed out would otherwise hide the failure. Only tables whose
     ``replicate`` column holds integers and that have no clusters are completed.
     """
-    if planned is None or not isinstance(table, pa.Table) or not table.num_rows:
+    if planned is None:
         return table
     names = table.column_names
     if "replicate" not in names or not pa.types.is_integer(table.schema.field("replicate").type):

@@ -93,6 +93,7 @@ def _row(claim: Claim, s: Statement, a: Assessment, origin: Origin, verdict: str
         lock=origin.lock,
         fingerprint=origin.fingerprint,
         bound=a.bound if a.bound is not None else (s.tolerance if s.kind == "exact" else s.bound),
+        side=s.side or "",
         scale=s.scale,
         p_sign_flip=a.p_sign_flip,
         leave_one_out=", ".join(f"{count} {word}" for word, count in sorted(a.left_out.items())),

@@ -62,6 +62,14 @@ def _values(table: pa.Table, where: str, nan_as: float | None) -> Array:
     return values
 
 
+def check_table(table: Any, where: str) -> None:
+    """Refuse (ClaimError) what is not a table, and a table without rows."""
+    if not isinstance(table, pa.Table):
+        raise _fail(where, "replicates", f"a pyarrow Table is needed, not {type(table).__name__}", "see judge()")
+    if table.num_rows == 0:
+        raise _fail(where, "replicates", "the table is empty", "run the study, or look at the statistic's filter")
+
+
 def _keys(table: pa.Table, where: str) -> list[Any]:
     """What counts as a replicate: ``cluster`` where the table has one, else ``replicate``."""
     keys = _column(table, "replicate", where)
@@ -95,10 +103,6 @@ def grid(table: pa.Table, statement: Statement, where: str, level: str | None) -
     Cluster means become the replicates. A cell without a row is NaN: its replicate counts as failed.
     Raises ClaimError for an empty table, a missing column, a replicate that stands twice, infinite values.
     """
-    if not isinstance(table, pa.Table):
-        raise _fail(where, "replicates", f"a pyarrow Table is needed, not {type(table).__name__}", "see judge()")
-    if table.num_rows == 0:
-        raise _fail(where, "replicates", "the table is empty", "run the study, or look at the statistic's filter")
     values = _values(table, where, statement.nan_as)
     keys = _keys(table, where)
     levels = _column(table, level, where) if level else [None] * len(keys)

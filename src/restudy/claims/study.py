@@ -14,9 +14,9 @@ from .assess import Setting, assess, refused
 from .assessment import Assessment
 from .conclude import Origin, conclude, conclude_parts
 from .errors_bound import false_verdicts
-from .judge import assess_claim, control_verdict
 from .paper import PaperVerdict, paper_verdict
 from .schema import Claim, Part
+from .single import assess_claim, control_verdict
 from .statistics import Caller, Statistics, Tables
 from .table import to_table
 from .verdict import Verdict

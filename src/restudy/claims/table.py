@@ -38,6 +38,7 @@ _FIELDS: Final = [
     ("lock", pa.string()),
     ("fingerprint", pa.string()),
     ("bound", pa.float64()),
+    ("side", pa.string()),
     ("scale", pa.string()),
     ("p_sign_flip", pa.float64()),
     ("leave_one_out", pa.string()),
@@ -47,7 +48,7 @@ VERDICT_SCHEMA: Final = pa.schema(_FIELDS)
 """Columns of ``verdicts.parquet``, one row per claim; units as in :class:`Verdict`."""
 
 PART_SCHEMA: Final = pa.schema([*_FIELDS[:2], ("part", pa.string()), *_FIELDS[2:]])
-"""Columns of ``verdict_parts.parquet``, one row per part of a claim (or adjacent pair of an ordering)."""
+"""Columns of ``verdict_parts.parquet``, one row per part of a claim."""
 
 
 def to_table(verdicts: Iterable[Verdict], *, parts: bool = False) -> pa.Table:

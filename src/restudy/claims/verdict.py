@@ -43,6 +43,7 @@ class Verdict:
     lock: str
     fingerprint: str
     bound: float | None
+    side: str
     scale: str
     p_sign_flip: float | None
     leave_one_out: str
