@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from restudy import layout
 from restudy.bench.dvc import write_fingerprints
 from restudy.bench.estimate import estimate_all, table
 from restudy.bench.lock import run_lock
-from restudy.bench.settle import environment, settle, snakemake_command
+from restudy.bench.settle import environment, record, settle, snakemake_command
 from restudy.bench.tables import verdict_lines
 from restudy.catalog.plan import studies_at
 from restudy.catalog.study import discover, study
@@ -144,6 +145,15 @@ def _track(slugs: Sequence[str], preset: str) -> None:
         ingest_or_warn(slug, preset)
 
 
+def _restore_index(slugs: Sequence[str], preset: str) -> None:
+    """Render the site's index of pages that were pulled, as the run that computed them did."""
+    if all((layout.report(preset) / f"{slug}.html").is_file() for slug in slugs):
+        from restudy.report.index import write
+
+        write(preset)
+        record([Path("report", preset, "index.html")], preset)
+
+
 def _check_writable() -> None:
     for folder in ("results", "models", "figures", "report", "work"):
         path = layout.root() / folder
@@ -174,6 +184,8 @@ def restore(preset: str, slug: str | None) -> dict[str, Any]:
         records = layout.root() / ".snakemake" / "metadata"
         found = settle(slugs, preset)
         records.mkdir(parents=True, exist_ok=True)
+        if slug is None and found.unrecorded and not found.set_aside and not found.stale:
+            _restore_index(slugs, preset)
     return {
         "current": len(found.current),
         "recorded": len(found.unrecorded),

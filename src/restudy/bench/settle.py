@@ -19,7 +19,7 @@ from pathlib import Path
 from restudy import layout
 from restudy.bench.outputs import expected
 from restudy.bench.records import recorded, recorded_params
-from restudy.errors import RestudyError
+from restudy.errors import ConfigError, RestudyError
 from restudy.provenance.fingerprint import fingerprint
 from restudy.provenance.stamp import verify
 
@@ -60,7 +60,7 @@ def settle(slugs: Sequence[str], preset: str) -> Settled:
     if found.set_aside:
         _set_aside(found.set_aside)
     if found.unrecorded:
-        _touch(found.unrecorded, preset)
+        record(found.unrecorded, preset)
     return found
 
 
@@ -75,9 +75,13 @@ def _set_aside(files: dict[Path, str]) -> None:
                 source.replace(target)
 
 
-def _touch(files: Sequence[Path], preset: str) -> None:
-    """Let Snakemake record verified files."""
-    command = [*snakemake_command(preset, cores=1), "--touch", "--force", "--quiet", "all", "--"]
+def record(files: Sequence[Path], preset: str) -> None:
+    """Let Snakemake record files as current; only ever call it with verified ones.
+
+    Raises:
+        RestudyError: Snakemake failed.
+    """
+    command = [*snakemake_command(preset, 1, "default"), "--touch", "--force", "--quiet", "all", "--"]
     for start in range(0, len(files), 1000):
         batch = [path.as_posix() for path in files[start : start + 1000]]
         done = subprocess.run(command + batch, cwd=layout.root(), env=environment(), capture_output=True, text=True)
@@ -86,13 +90,26 @@ def _touch(files: Sequence[Path], preset: str) -> None:
             raise RestudyError(f"Snakemake could not record them: {' '.join(last)}", where="restudy restore")
 
 
-def snakemake_command(preset: str, cores: int | str) -> list[str]:
-    """The Snakemake command line of this checkout, without targets."""
-    profile = layout.root() / "workflow" / "profiles" / "default"
+def snakemake_command(preset: str, cores: int | str, profile: str | None = None) -> list[str]:
+    """The Snakemake command line of this checkout, without targets.
+
+    Args:
+        preset: name of the preset.
+        cores: jobs at a time on this machine.
+        profile: a folder of workflow/profiles; `RESTUDY_PROFILE`, or default, where none is named.
+
+    Raises:
+        ConfigError: no such profile.
+    """
+    profiles = layout.root() / "workflow" / "profiles"
+    name = profile or os.environ.get("RESTUDY_PROFILE") or "default"
+    if not (profiles / name / "config.yaml").is_file():
+        known = ", ".join(sorted(path.parent.name for path in profiles.glob("*/config.yaml")))
+        raise ConfigError(f"no profile {name!r}", where="workflow/profiles", remedy=f"known: {known}")
     return [
         *(sys.executable, "-m", "snakemake"),
         *("--snakefile", str(layout.root() / "Snakefile"), "--directory", str(layout.root())),
-        *("--profile", str(profile), "--cores", str(cores), "--config", f"preset={preset}"),
+        *("--profile", str(profiles / name), "--cores", str(cores), "--config", f"preset={preset}"),
     ]
 
 

@@ -8,7 +8,18 @@ import sys
 import click
 
 from restudy.cli.claims import claims, extend, power, showcase, verdicts
-from restudy.cli.pipeline import dvc_stage, dvc_yaml, estimate, explain, fingerprints, new, restore, run, status
+from restudy.cli.pipeline import (
+    dvc_stage,
+    dvc_yaml,
+    estimate,
+    explain,
+    fingerprints,
+    new,
+    publish,
+    restore,
+    run,
+    status,
+)
 from restudy.cli.things import data, diff, track, ui
 from restudy.errors import RestudyError
 
@@ -19,7 +30,9 @@ def cli() -> None:
     """Re-run the experiments of machine-learning papers and judge their claims."""
 
 
-for command in (run, status, explain, estimate, restore, new, verdicts, claims, extend, power, data, diff, track, ui):
+for command in (run, status, explain, estimate, restore, publish, new, verdicts, claims, extend, power):
+    cli.add_command(command)
+for command in (data, diff, track, ui):
     cli.add_command(command)
 for command in (fingerprints, showcase, dvc_yaml, dvc_stage):
     cli.add_command(command)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 
 import click
@@ -17,11 +18,16 @@ from restudy.cli.options import cores, preset_option, study_option
     "--cores", "-c", "count", type=click.IntRange(1), default=None, help="Jobs at a time; all cores by default."
 )
 @click.option("--target", default="all", show_default=True, help="all, verdicts, figures, notebooks or report.")
+@click.option("--profile", default=None, envvar="RESTUDY_PROFILE", help="default, gpu or slurm (workflow/profiles).")
 @click.argument("snakemake", nargs=-1, type=click.UNPROCESSED)
-def run(preset: str, study: str | None, count: int | None, target: str, snakemake: tuple[str, ...]) -> None:
+def run(
+    preset: str, study: str | None, count: int | None, target: str, profile: str | None, snakemake: tuple[str, ...]
+) -> None:
     """Bring a preset up to date; arguments after `--` go to Snakemake."""
     from restudy.bench.run import run as work
 
+    if profile:
+        os.environ["RESTUDY_PROFILE"] = profile
     raise SystemExit(work(preset, study, count or cores(), target, snakemake))
 
 
@@ -101,24 +107,56 @@ def new(slug: str) -> None:
 
 
 @click.command("dvc-yaml")
-@click.option("--check", is_flag=True, help="Exit 1 when dvc.yaml differs from the studies found.")
+@click.option("--check", is_flag=True, help="Exit 1 when a dvc.yaml differs from the studies found.")
 def dvc_yaml(check: bool) -> None:
-    """Write dvc.yaml for the studies found."""
+    """Write dvc.yaml and workflow/dvc/*/dvc.yaml for the studies found."""
     from restudy import layout
-    from restudy.bench.dvc import dvc_yaml as content
+    from restudy.bench.dvc import pipelines
+    from restudy.results.files import write_atomically
 
-    path = layout.root() / "dvc.yaml"
-    if check:
-        raise SystemExit(0 if path.is_file() and path.read_text() == content() else 1)
-    path.write_text(content())
+    different = 0
+    for name, text in pipelines().items():
+        path = layout.root() / name
+        if path.is_file() and path.read_text() == text:
+            continue
+        different += 1
+        click.echo(f"{name} {'differs' if check else 'written'}")
+        if not check:
+            write_atomically(path, text.encode())
+    raise SystemExit(1 if check and different else 0)
 
 
 @click.command()
-def fingerprints() -> None:
+@click.option("--keep", "keeping", is_flag=True, help="Give every output a second name first; `dvc repro` does this.")
+def fingerprints(keeping: bool) -> None:
     """Write fingerprints.json, from which `dvc repro` sees what changed."""
-    from restudy.bench.dvc import write_fingerprints
+    from restudy.bench.dvc import PRESETS, write_fingerprints
+    from restudy.bench.keep import keep
+    from restudy.bench.outputs import expected
+    from restudy.catalog.study import slugs
 
+    if keeping:
+        count = sum(keep(expected(slugs(), preset)) for preset in PRESETS)
+        click.echo(f"{count} outputs kept under work/kept while DVC runs")
     click.echo("fingerprints.json " + ("written" if write_fingerprints() else "is current"))
+
+
+@click.command()
+@preset_option
+@study_option
+@click.option("--push", is_flag=True, help="Push to DVC's remote as well.")
+@click.option("--remote", default=None, help="Name of the remote; DVC's default where none is named.")
+def publish(preset: str, study: str | None, push: bool, remote: str | None) -> None:
+    """Verify results and hand them to DVC (`dvc commit`); exit code 1 when a study is not complete."""
+    from restudy.bench.publish import publish as work
+    from restudy.bench.run import chosen
+
+    found = work(chosen(preset, study), preset, push=push, remote=remote)
+    for name, reason in found.incomplete.items():
+        click.echo(f"not published {name}: {reason}")
+    click.echo(f"{len(found.committed)} parts committed; share them with `git add` and `git commit` of")
+    click.echo("  fingerprints.json dvc.lock workflow/dvc/*/dvc.lock")
+    raise SystemExit(1 if found.incomplete else 0)
 
 
 @click.command("dvc-stage", hidden=True)
