@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import yaml
+
 from restudy import layout
 from restudy.bench.facts import facts_of
 from restudy.bench.outputs import outputs
@@ -35,8 +36,10 @@ SAYS = [
 ]
 KINDS = ["direction", "threshold", "non_inferiority", "no_difference", "trend", "ordering", "exact", "qualitative"]
 OUTCOMES = [
-    ("reproduced", ""), ("reproduced", ""), ("reproduced", ""), ("partially", "magnitude"), ("partially", "family-wise error"),
-    ("not reproduced", "negligible"), ("not reproduced", "contradicted"), ("inconclusive", "width"), ("inconclusive", "gate"),
+    ("reproduced", ""), ("reproduced", ""), ("reproduced", ""), ("partially", "magnitude"),
+    ("partially", "family-wise error"),
+    ("not reproduced", "negligible"), ("not reproduced", "contradicted"), ("inconclusive", "width"),
+    ("inconclusive", "gate"),
     ("not testable", "preset laptop: judged at workstation, paper"), ("error", "statistic: no rows"),
 ]  # fmt: skip
 SVG = (
