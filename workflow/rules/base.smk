@@ -13,6 +13,7 @@ rule stage:
     threads: 1
     resources:
         mem_mb=dag.memory_mb,
+        gpu=dag.gpus,
     params:
         fp=dag.fp("stage"),
     shell:

@@ -14,6 +14,7 @@ from typing import Any
 
 from restudy import layout
 from restudy.bench.outputs import outputs
+from restudy.catalog.device import device_class
 from restudy.catalog.plan import studies_at
 from restudy.catalog.study import slugs, study
 from restudy.errors import ConfigError
@@ -73,6 +74,11 @@ def memory_mb(wildcards: Any, attempt: int) -> int:
     """Memory of a stage's job, half as much again at every further attempt."""
     declared = study(str(wildcards.study)).file.stages[str(wildcards.stage)].memory_mb
     return int(declared * (1 + 0.5 * (attempt - 1)))
+
+
+def gpus(wildcards: Any) -> int:
+    """Devices of a stage's job: one where the device class is cuda, none on a machine without."""
+    return int(device_class() == "cuda")
 
 
 def studies_pattern() -> str:

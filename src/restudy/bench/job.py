@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 from filelock import FileLock
 
 from restudy import layout
 from restudy.bench.facts import Clock, write_run_json
+from restudy.bench.lease import lease
 from restudy.bench.outputs import node_of, outputs
 from restudy.bench.workers import work
 from restudy.errors import RestudyError, ResultError
@@ -44,7 +46,8 @@ def run_job(output: str, planned: str, inputs: list[str]) -> None:
         _check_inputs(node, inputs)
         check_installed(ingredients(node)["environment"])
         clock, before = Clock(), set(sys.modules)
-        files, extra = work(node, checkpoints(node))
+        with lease() if node.kind == "stage" and node.plan.device == "cuda" else nullcontext():
+            files, extra = work(node, checkpoints(node))
         _check_source(node, planned, before)
         for path, content in files.items():
             write_atomically(path, content)

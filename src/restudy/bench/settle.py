@@ -17,8 +17,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from restudy import layout
+from restudy.bench.lease import devices
 from restudy.bench.outputs import expected
 from restudy.bench.records import recorded, recorded_params
+from restudy.catalog.device import device_class
 from restudy.errors import ConfigError, RestudyError
 from restudy.provenance.fingerprint import fingerprint
 from restudy.provenance.stamp import verify
@@ -106,10 +108,12 @@ def snakemake_command(preset: str, cores: int | str, profile: str | None = None)
     if not (profiles / name / "config.yaml").is_file():
         known = ", ".join(sorted(path.parent.name for path in profiles.glob("*/config.yaml")))
         raise ConfigError(f"no profile {name!r}", where="workflow/profiles", remedy=f"known: {known}")
+    counted = device_class() == "cuda" and devices() and name != "slurm"
     return [
         *(sys.executable, "-m", "snakemake"),
         *("--snakefile", str(layout.root() / "Snakefile"), "--directory", str(layout.root())),
         *("--profile", str(profiles / name), "--cores", str(cores), "--config", f"preset={preset}"),
+        *(("--resources", "kernel=1", f"gpu={len(devices())}") if counted else ()),
     ]
 
 
