@@ -9,6 +9,7 @@ import json
 import re
 
 import pytest
+
 from restudy.bench.judging import claims_of, lock_id
 from restudy.catalog import plan, study
 from restudy.catalog.schema import STANDARD_PRESETS

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from restudy.bench.dvc import dvc_yaml
 from restudy.catalog import slugs
 from restudy.provenance.closure import closure

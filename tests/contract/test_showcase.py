@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+
 from restudy.bench import showcase
 from tests.conftest import ROOT
 

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from restudy.bench.judging import claims_of
 from restudy.catalog import plan
 from restudy.claims import judge_study

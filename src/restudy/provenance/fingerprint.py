@@ -182,13 +182,17 @@ def _text_files(node: Node) -> dict[str, str]:
     if node.kind == "page":
         templates = sorted((layout.PACKAGE / "report").glob("**/*.[jhc][2ts]*"))
         texts = {f"report/{p.name}": _file_digest(p) for p in templates if p.suffix != ".py"}
-        return texts | {name: _yaml_digest(folder / name) for name in ("study.yaml", "claims.yaml")}
+        said = node.plan.study.file.model_dump(exclude={"presets"}) | {"preset": node.plan.spec.model_dump()}
+        return texts | {"study.yaml": _digest(said), "claims.yaml": _yaml_digest(folder / "claims.yaml")}
     return {}
 
 
 @cache
 def _yaml_digest(path: Path) -> str:
-    content = read_yaml(path) if path.is_file() else None
+    return _digest(read_yaml(path) if path.is_file() else None)
+
+
+def _digest(content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
