@@ -92,7 +92,7 @@ def _row(axis: Axes, v: Verdict) -> None:
         _marks(axis, v, colour, marker, fill)
     name = f"{v.claim} / {v.part}" if v.part else v.claim + (" *" if v.primary else "")
     axis.text(-0.03, 0.5, name, transform=axis.transAxes, ha="right", va="center", fontsize=8)
-    label = v.text if len(v.text) <= 52 else v.text[:51] + "\N{HORIZONTAL ELLIPSIS}"
+    label = v.text if len(v.text) <= 42 else v.text[:41] + "\N{HORIZONTAL ELLIPSIS}"
     axis.text(1.03, 0.62, label, transform=axis.transAxes, va="center", fontsize=8, weight="bold", color=colour)
     beside = f"n = {v.n}" + (f"; {', '.join(flag[:40] for flag in v.flags)}" if v.flags else "")
     axis.text(1.03, 0.12, beside, transform=axis.transAxes, va="center", fontsize=6.5, color="#555555")
@@ -118,3 +118,4 @@ def _marks(axis: Axes, v: Verdict, colour: str, marker: str, fill: str) -> None:
     axis.plot([v.estimate], [0], marker=marker, fillstyle=fill, color=colour, markersize=7, zorder=3)
     axis.tick_params(labelsize=6, length=2, pad=1)
     axis.locator_params(axis="x", nbins=6)
+    axis.xaxis.get_offset_text().set_fontsize(6)

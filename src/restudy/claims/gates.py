@@ -32,7 +32,10 @@ def mean_of(table: pa.Table, gate: Gate, where: str, planned: int | None) -> flo
             remedy="return replicate and value",
         )
     values = complete(table, planned).column("value").to_pylist()
-    mean = float(np.mean([math.nan if value is None else float(value) for value in values]))
+    try:
+        mean = float(np.mean([math.nan if value is None else float(value) for value in values]))
+    except (TypeError, ValueError):
+        raise ClaimError(f"gate: {gate.statistic} holds something that is not a number", where=where) from None
     if math.isinf(mean):
         raise ClaimError(f"gate: {gate.statistic} holds an infinite value", where=where, remedy="return NaN instead")
     return mean

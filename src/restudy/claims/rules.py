@@ -81,7 +81,7 @@ def partially(a: Assessment, significant: bool) -> Answer:
     e = a.evidence
     if not e.present:
         return None
-    missing = [] if significant else ["family-wise error"]
+    missing = [] if significant or (a.parts and not e.large) else ["family-wise error"]
     if not e.large:
         missing.append(e.lacking or "magnitude")
     if control_open(a):

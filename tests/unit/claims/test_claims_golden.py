@@ -351,3 +351,9 @@ def test_what_was_decided_at_the_first_look_stays() -> None:
     assert first["decided"].verdict == "reproduced" and first["open"].reason == "width"
     assert second["decided"] == first["decided"] and first["open"].alpha == 0.03
     assert (second["open"].look, second["open"].n) == (2, 10)
+
+
+def test_many_draws_are_judged_in_bounded_memory() -> None:
+    values = np.random.default_rng(5).normal(1.0, 1.0, 10_000)
+    v = judge(claim(unit="draw", sesoi=0.5), table(values))
+    assert v.verdict == "reproduced" and v.p_sign_flip < 0.001 and v.leave_one_out == "2 reproduced"
