@@ -13,6 +13,7 @@ import pytest
 from restudy.bench.judging import claims_of, lock_id
 from restudy.catalog import plan, study
 from restudy.catalog.schema import STANDARD_PRESETS
+from restudy.claims.statistics import missing
 from restudy.provenance.closure import closure
 
 MAX_PRIMARY = 4
@@ -50,12 +51,7 @@ def test_laptop_has_enough_seeds(slug: str) -> None:
 
 
 def test_claims_name_statistics_that_exist(slug: str) -> None:
-    module = statistics(slug)
-    for claim in claims_of(slug):
-        names = [p.statistic for p in claim.parts] if claim.parts else [claim.statistic]
-        names += [g.statistic for g in claim.gate] + ([claim.control] if claim.control else [])
-        for name in names:
-            assert name is None or callable(getattr(module, name, None)), f"{claim.id}: {name}"
+    assert not missing(claims_of(slug), statistics(slug))
 
 
 def test_primary_claims_are_few_and_have_a_planted_null(slug: str) -> None:

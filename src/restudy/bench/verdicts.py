@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from restudy import layout
 from restudy.bench.judging import judge
@@ -58,10 +57,3 @@ def show(slugs: Sequence[str], preset: str, style: str) -> str:
     if style == "json":
         return shown[0] if len(shown) == 1 else "[" + ",\n".join(shown) + "]"
     return "\n\n".join(shown)
-
-
-def power(effect: float, sd: float, sesoi: float) -> list[dict[str, Any]]:
-    """Probability of each outcome by number of seeds."""
-    from restudy.claims.power import probabilities
-
-    return [probabilities(effect, sd, sesoi, n) for n in (5, 6, 7, 8, 10, 12, 15, 20, 30, 50)]

@@ -131,14 +131,24 @@ def _figure(node: Node) -> tuple[Files, Extra]:
 
     tables, facts = tables_of(node), facts_of(node)
     if node.name == FOREST:
-        from restudy.claims.forest import forest_plot as draw
+        drawn = _forest(tables)
     else:
         module, _, function = node.plan.figures[node.name].function.partition(".")
-        draw = getattr(importlib.import_module(f"restudy.studies.{node.study}.{module}"), function)
-    by_suffix = figure_bytes(draw(tables["verdicts"] if node.name == FOREST else tables))
+        drawn = getattr(importlib.import_module(f"restudy.studies.{node.study}.{module}"), function)(tables)
+    by_suffix = figure_bytes(drawn)
     if "torch" in sys.modules or "mlflow" in sys.modules:
         raise RestudyError("figures must not import torch or mlflow", remedy="move the computation into a stage")
     return {p: stamp_bytes(by_suffix[p.suffix[1:]], p.suffix, facts) for p in outputs(node)}, {}
+
+
+def _forest(tables: dict[str, Any]) -> Any:
+    """The forest plot of stored verdicts, parts below their claim."""
+    from restudy.claims import from_table
+    from restudy.claims.forest import forest
+
+    parts = from_table(tables["verdict_parts"])
+    rows = [row for v in from_table(tables["verdicts"]) for row in (v, *(p for p in parts if p.claim == v.claim))]
+    return forest(rows)
 
 
 def _notebook(node: Node) -> tuple[Files, Extra]:

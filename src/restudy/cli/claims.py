@@ -62,16 +62,22 @@ def extend(study: str, preset: str) -> None:
 @click.option("--json", "as_json", is_flag=True)
 def power(effect: float, sd: float, sesoi: float, as_json: bool) -> None:
     """Seeds needed for a claim at a given effect and standard deviation."""
-    from restudy.bench.verdicts import power as work
+    from dataclasses import asdict
 
-    found = work(effect, sd, sesoi)
+    from restudy.claims.power import plan
+
+    found = asdict(plan(effect, sd, sesoi))
     if as_json:
         click.echo(json.dumps(found, indent=1))
         return
-    for row in found:
-        click.echo(
-            f"n = {row['n']:>3}   P(reproduced) = {row['reproduced']:.3f}   P(not reproduced) = {row['refuted']:.3f}"
-        )
+    says = {
+        "for_width": "an interval narrow enough to decide",
+        "for_80": "80% power, one claim alone",
+        "for_90": "90% power, one claim alone",
+        "for_80_in_family": "80% power at Holm's hardest step among four claims",
+    }
+    for name, text in says.items():
+        click.echo(f"{found[name] if found[name] is not None else 'over 200':>8}  seeds for {text}")
 
 
 @click.command()
