@@ -85,7 +85,7 @@ class LogHandler(LogHandlerBase):
         job = vars(record)
         known = self.jobs.get(job.get("jobid", -1), {})
         log = (job.get("log") or [""])[0]
-        self.say(f"FAILED {self.name_of(known | {'rule_name': job.get('rule_name')})}: {reason(log)}; log {log}")
+        self.say(f"FAILED {self.name_of(known | {'rule_name': job.get('rule_name')})}: {reason(log, job.get('rule_msg'))}; log {log}")
 
     def on_error(self, record: LogRecord) -> None:
         """An error of the workflow itself."""
@@ -122,8 +122,8 @@ class LogHandler(LogHandlerBase):
             self.say(f"  {line}")
 
 
-def reason(log: str) -> str:
-    """The last line that a job's log says for itself, or that it was killed."""
+def reason(log: str, said: str | None = None) -> str:
+    """The last line that a job's log says for itself; else what the executor `said`; else that it was killed."""
     with contextlib.suppress(OSError), open(log, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
         lines = [line.strip() for line in file if line.strip()]
         ours = [line for line in lines if line.startswith("restudy: ")]
@@ -131,4 +131,6 @@ def reason(log: str) -> str:
             return ours[-1].removeprefix("restudy: ")
         if lines:
             return f"ended with {lines[-1][:200]!r}"
+    if said and "SLURM" in said:
+        return " ".join(said.partition("For further")[0].partition("sbatch call")[0].split())[:300]
     return "killed without a word (out of memory?)"

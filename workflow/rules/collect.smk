@@ -1,6 +1,11 @@
 # From the jobs' tables to the verdicts: the same rules for every study.
 
 
+localrules:
+    table,
+    verdicts_of_study,
+
+
 rule table:
     input:
         dag.inputs("table"),

@@ -1,4 +1,9 @@
 # One rule fetches every data set; the small SHA256SUMS stands for it in the DAG.
+# On a cluster only stages are sent to its nodes: fetching needs the network, the rest takes seconds.
+
+
+localrules:
+    data,
 
 
 rule data:

@@ -1,6 +1,13 @@
 # What people look at: notebooks, pages, and the targets that draw or render only.
 
 
+localrules:
+    figure,
+    notebook,
+    page,
+    index,
+
+
 rule figure:
     input:
         dag.inputs("figure"),
