@@ -78,9 +78,7 @@ def _nets(name: str, digits: Digits, epochs: int, permuted_epochs: int) -> dict[
         labels = permuted(digits.labels, 0) if arm == "permuted" else digits.labels
         seed = derive_seed(0, "check", "true" if arm == "true" else "retrain")
         model = _build(name, seed)
-        train_classifier(
-            model, digits.images, labels, epochs=passes, batch_size=32, learning_rate=3e-3, seed=seed
-        )
+        train_classifier(model, digits.images, labels, epochs=passes, batch_size=32, learning_rate=3e-3, seed=seed)
         found[arm] = model
     layers = top_down_layers(found["true"])
     *_, first, second = steps(layers, orders=["top_down"], top_redraws=1, full_redraws=2)

@@ -28,9 +28,7 @@ def lite0_noise_minus_gradient(tables: Tables) -> pa.Table:
     return _gap(tables, "noise", "gradient")
 
 
-def photo_means(
-    tables: Tables, method: str, metric: str, depth: int, state: str = "top_down"
-) -> dict[str, float]:
+def photo_means(tables: Tables, method: str, metric: str, depth: int, state: str = "top_down") -> dict[str, float]:
     """Mean similarity over crops and re-draws for each photo; NaN for all where a tenth of the maps is undefined."""
     rows = where(tables["photo_similarity"], method=method, metric=metric, depth=depth, state=state)
     photos, values = np.array(rows["photo"].to_pylist()), rows["value"].to_numpy(zero_copy_only=False)

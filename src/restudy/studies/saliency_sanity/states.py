@@ -35,9 +35,7 @@ class Step:
     roles: tuple[Role, ...]
 
 
-def steps(
-    layers: Sequence[Layer], *, orders: Sequence[str], top_redraws: int, full_redraws: int
-) -> Iterator[Step]:
+def steps(layers: Sequence[Layer], *, orders: Sequence[str], top_redraws: int, full_redraws: int) -> Iterator[Step]:
     """Every randomised net of the model-parameter test, each set of layers once although it plays several roles.
 
     Args:
@@ -58,9 +56,7 @@ def steps(
             yield Step(members, redraw, tuple(found))
 
 
-def randomized(
-    model: nn.Module, step: Step, seed: int, *, bn_policy: BatchNormPolicy = "keep_stats"
-) -> nn.Module:
+def randomized(model: nn.Module, step: Step, seed: int, *, bn_policy: BatchNormPolicy = "keep_stats") -> nn.Module:
     """A copy of the model with the step's layers drawn from the distribution they were built with.
 
     Every layer has a seed of its own, and a layer gets the same draw in every set that holds it.

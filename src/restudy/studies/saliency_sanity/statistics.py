@@ -64,9 +64,7 @@ def _signed_full(tables: Tables, pair: str) -> BySeed:
     return similarity(tables, pair, "gradient", "spearman", "top_down", depth=layers(tables, pair))
 
 
-def _gap(
-    method: str, other: str, metric: str, state: str, **more: object
-) -> Callable[[Tables, str], BySeed]:
+def _gap(method: str, other: str, metric: str, state: str, **more: object) -> Callable[[Tables, str], BySeed]:
     def measure(tables: Tables, pair: str) -> BySeed:
         first, second = (similarity(tables, pair, m, metric, state, **more) for m in (method, other))
         return minus(first, second)
@@ -119,10 +117,13 @@ def _drop_gap(method: str, other: str, metric: str) -> Callable[[Tables, str], B
     return measure
 
 
-def _logits_minus_retrain(method: str) -> Callable[[Tables, str], BySeed]:
+def _gbp_minus_retrain(whole: bool) -> Callable[[Tables, str], BySeed]:
+    """Guided backprop on a net with random logits (or `whole`, with all layers random) minus on a retrained one."""
+
     def measure(tables: Tables, pair: str) -> BySeed:
-        logits = similarity(tables, pair, method, "spearman_abs", "top_down", depth=1)
-        return minus(logits, similarity(tables, pair, method, "spearman_abs", "seed_retrain"))
+        depth = layers(tables, pair) if whole else 1
+        random = similarity(tables, pair, "guided_backprop", "spearman_abs", "top_down", depth=depth)
+        return minus(random, similarity(tables, pair, "guided_backprop", "spearman_abs", "seed_retrain"))
 
     return measure
 
@@ -229,9 +230,9 @@ kendall_w_redraws = _on(
 
 # A9
 gbp_logits_minus_retrain = _on(
-    _logits_minus_retrain("guided_backprop"), CNN, "Absolute rank correlation of GBP: random logits minus retrained."
+    _gbp_minus_retrain(whole=False), CNN, "Absolute rank correlation of GBP: random logits minus retrained."
 )
-gradient_logits_minus_retrain = _on(_logits_minus_retrain("gradient"), CNN, "The same difference for the gradient.")
+gbp_full_minus_retrain = _on(_gbp_minus_retrain(whole=True), CNN, "The same difference with all layers random.")
 
 # A10
 drop_gap_signed = _on(
