@@ -15,7 +15,9 @@ from tests.unit.report import report_material as material
 from tests.unit.report.test_report_hostile import HOSTILE
 
 from restudy import layout
-from restudy.report import index, page
+from restudy.catalog.plan import plan
+from restudy.report import index, load, page
+from restudy.report.csv_files import write_csv_files
 from restudy.report.diff import compare
 from restudy.results.files import write_atomically
 
@@ -36,7 +38,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         row = material.verdict(entry, "zz_harm", ("inconclusive", harm), material.random.Random(1))
         material.write_results("zz_harm", "laptop", [row | {"flags": [harm], "gate": harm}])
         for slug in [*slugs[:-1], "zz_harm"]:
-            write_atomically(layout.report("laptop") / f"{slug}.html", page.render(slug, "laptop"))
+            write_csv_files(plan(slug, "laptop"), slug)
+            write_atomically(layout.report("laptop") / f"{slug}.html", page.html(load.paper(slug, "laptop")))
         index.write("laptop")
         write_atomically(layout.report("laptop") / "diff.html", compare("laptop", "laptop").html())
         yield root

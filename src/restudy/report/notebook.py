@@ -116,7 +116,7 @@ def to_html(notebook: NotebookNode, *, title: str, back: str) -> bytes:
         raw_template=TEMPLATE, template_name="basic", embed_images=True
     )
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
-    exporter.exclude_anchor_links = True
+    exporter.exclude_anchor_links = exporter.exclude_raw = True
     resources = {"metadata": {"path": str(layout.root()), "name": title}, "back": back, "css": CSS}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
