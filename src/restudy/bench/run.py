@@ -15,7 +15,7 @@ from restudy.bench.dvc import write_fingerprints
 from restudy.bench.estimate import estimate_all, table
 from restudy.bench.lock import run_lock
 from restudy.bench.settle import environment, record, settle, snakemake_command
-from restudy.bench.tables import verdict_lines
+from restudy.bench.tables import paper_verdict, verdict_lines
 from restudy.catalog.plan import studies_at
 from restudy.catalog.study import discover, study
 from restudy.errors import ConfigError, RestudyError
@@ -110,7 +110,8 @@ def _afterwards(slugs: Sequence[str], preset: str) -> None:
     """Verdicts to read, the site's index, fingerprints for DVC, MLflow: none of them fails a run."""
     for slug in slugs:
         try:
-            lines = verdict_lines(slug, preset)
+            lines = [f"{slug}: {paper_verdict(slug, preset) or 'no paper verdict at this preset'}"]
+            lines += verdict_lines(slug, preset, primary_only=True)
         except RestudyError:
             continue
         print("\n".join(lines))
@@ -139,10 +140,14 @@ def write_fingerprints_of(slugs: Sequence[str], preset: str) -> None:
 def _track(slugs: Sequence[str], preset: str) -> None:
     if os.environ.get("RESTUDY_TRACKING", "1") == "0":
         return
-    from restudy.tracking import ingest_or_warn, pending
+    from restudy.tracking.marker import pending
 
-    for slug in pending(slugs, preset):
-        ingest_or_warn(slug, preset)
+    waiting = pending(slugs, preset)
+    if waiting:
+        from restudy.tracking.ingesting import ingest_or_warn
+
+        for slug in waiting:
+            ingest_or_warn(slug, preset)
 
 
 def _restore_index(slugs: Sequence[str], preset: str) -> None:

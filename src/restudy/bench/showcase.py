@@ -39,7 +39,9 @@ def record(slugs: Sequence[str], preset: str) -> dict[str, Any]:
         ResultError: a study's verdicts are missing or stale.
     """
     path = json_path(preset)
-    content = json.loads(path.read_text()) if path.is_file() else {"preset": preset, "studies": {}}
+    content: dict[str, Any] = {"preset": preset, "studies": {}}
+    if path.is_file():
+        content = json.loads(path.read_text())
     for slug in slugs:
         node = Node("verdicts", preset, slug)
         if problem := verify(layout.root() / outputs(node)[0], fingerprint(node)):

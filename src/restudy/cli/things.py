@@ -60,7 +60,7 @@ def diff(first: str, second: str, as_json: bool, html: str | None) -> None:
 
     found = compare(first, second)
     if html:
-        Path(html).write_text(found.html(), encoding="utf-8")
+        Path(html).write_bytes(found.html())
     click.echo(found.json() if as_json else found.text())
 
 
@@ -69,7 +69,7 @@ def diff(first: str, second: str, as_json: bool, html: str | None) -> None:
 @click.argument("study")
 def track(study: str, preset: str) -> None:
     """Ingest a study's results into MLflow (idempotent)."""
-    from restudy.tracking import ingest
+    from restudy.tracking.ingesting import ingest
 
     click.echo(ingest(study, preset))
 
