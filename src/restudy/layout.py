@@ -55,8 +55,8 @@ def report(preset: str) -> Path:
 
 
 def run_json(output: Path) -> Path:
-    """The `.run.json` beside an output: the facts that vary from run to run."""
-    return output.with_name(output.name + ".run.json")
+    """The `.run.json` beside an output: the facts that vary from run to run; formats of one figure share it."""
+    return output.with_suffix(".run.json")
 
 
 def relative(path: Path) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from restudy import layout
 from restudy.bench.judging import claims_of
 from restudy.catalog import plan
 from restudy.claims import judge_study
@@ -41,7 +42,7 @@ def test_every_output_carries_its_origin(computed: Project, slug: str) -> None:
         facts, content = read_stamp(computed.root / state["path"])
         assert facts.content == content and facts.study == slug and facts.preset == "smoke"
         assert facts.ingredients["code"] or facts.kind == "table", state["path"]
-        run = json.loads((computed.root / f"{state['path']}.run.json").read_text())
+        run = json.loads(layout.run_json(computed.root / state["path"]).read_text())
         assert run["fingerprint"] == facts.fingerprint and run["cpu_seconds"] >= 0 and "peak_mb" in run
 
 

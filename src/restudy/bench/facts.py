@@ -76,8 +76,8 @@ def write_run_json(paths: list[Path], node: Node, clock: Clock, extra: dict[str,
         **clock.read(),
         **extra,
     }
-    for path in paths:
-        write_atomically(layout.run_json(path), (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
+    for path in sorted({layout.run_json(path) for path in paths}):
+        write_atomically(path, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
 
 
 def run_facts(output: Path) -> dict[str, float | str]:

@@ -98,7 +98,7 @@ class _Project:
     def put(self, path: Path, content: bytes, facts: Facts) -> str:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-        run = path.with_name(f"{path.name}.run.json")
+        run = path.with_suffix(".run.json")
         run.write_text(json.dumps(RUN | {"fingerprint": facts.fingerprint}))
         return facts.fingerprint
 
