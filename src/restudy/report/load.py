@@ -91,9 +91,9 @@ def _row(
         title=found.study.file.title,
         authors=citation.authors,
         year=citation.year,
-        verdict=_word(brief, found.judged_as, bool(brief)),
+        verdict=_word(brief, found.judged_as),
         counts=_counts(claims),
-        primary=_primary(brief),
+        primary=_primary(claims) if brief else (),
         seeds=found.seeds,
         cpu_minutes=spent.cpu_minutes,
         finished=last_finished(done),
@@ -101,8 +101,8 @@ def _row(
         reasons=reasons,
         href=f"{slug}.html" if page.is_file() or slug == arriving else "",
         words=" ".join([slug, citation.title, citation.venue, *(f"{c.id} {c.says}" for c in claims)]),
-        false_reproduced=float(brief.get("false_reproduced", false[0])),
-        false_not_reproduced=float(brief.get("false_not_reproduced", false[1])),
+        false_reproduced=false[0],
+        false_not_reproduced=false[1],
     )
 
 
@@ -124,18 +124,20 @@ def _summary(slug: str, preset: str) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _word(brief: dict[str, Any], judged_as: str, judged: bool) -> str:
-    if not judged:
+def _word(brief: dict[str, Any], judged_as: str) -> str:
+    """The verdict on the paper, as the engine stored it: `partially: 2 of 4 reproduced, ...` up to the colon."""
+    if not brief:
         return NOT_RUN
     if judged_as == "smoke" or not isinstance(brief.get("paper"), str):
         return "not testable"
-    return str(brief["paper"])
+    return str(brief["paper"]).partition(":")[0]
 
 
-def _primary(brief: dict[str, Any]) -> tuple[tuple[str, int], ...]:
-    counts = brief.get("counts") or {}
-    pairs = counts.items() if isinstance(counts, dict) else counts
-    return tuple((str(word), int(n)) for word, n in pairs)
+def _primary(claims: tuple[Claim, ...]) -> tuple[tuple[str, int], ...]:
+    """The primary statistical claims that were judged, by verdict: what the verdict on the paper rests on."""
+    return _counts(
+        tuple(c for c in claims if c.primary and c.statistical and c.verdict not in ("not testable", NOT_RUN))
+    )
 
 
 def _counts(claims: tuple[Claim, ...]) -> tuple[tuple[str, int], ...]:

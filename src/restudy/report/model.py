@@ -53,6 +53,11 @@ class Claim:
         """Whether this tests the program rather than the paper (exact, not primary)."""
         return self.kind == "exact" and not self.primary
 
+    @property
+    def statistical(self) -> bool:
+        """Whether chance enters: any kind but exact and qualitative, in the claim or a part of it."""
+        return any(kind not in ("exact", "qualitative", "") for kind in [p.kind for p in self.parts] or [self.kind])
+
     def with_parts(self, parts: tuple[Claim, ...]) -> Claim:
         """The same claim with these parts."""
         return replace(self, parts=parts)

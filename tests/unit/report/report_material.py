@@ -17,7 +17,8 @@ import yaml
 from restudy import layout
 from restudy.bench.facts import facts_of
 from restudy.bench.outputs import outputs
-from restudy.claims.table import PART_SCHEMA, VERDICT_SCHEMA
+from restudy.claims.paper import paper_verdict
+from restudy.claims.table import PART_SCHEMA, VERDICT_SCHEMA, from_table
 from restudy.provenance import forget
 from restudy.provenance.fingerprint import Node, fingerprint, nodes
 from restudy.provenance.stamp import stamp_bytes, stamp_json, stamp_parquet
@@ -157,22 +158,11 @@ def write_study(slug: str, file: dict[str, Any], claims: list[dict[str, Any]]) -
 def write_results(slug: str, preset: str, rows: list[dict[str, Any]], parts: list[dict[str, Any]] | None = None,
                   *, day: int = 1) -> None:  # fmt: skip
     """Write stamped outputs for every job of a study but its page."""
-    primary = [row["verdict"] for row in rows if row["primary"] and row["verdict"] != "not testable"]
-    counts = [[word, primary.count(word)] for word in dict.fromkeys(primary)]
+    judged = from_table(pa.Table.from_pylist(rows, schema=VERDICT_SCHEMA))
+    brief = {"paper": paper_verdict([v for v in judged if v.primary]).text if preset != "smoke" else None}
     for node in nodes(slug, preset):
         if node.kind != "page":
-            _write_node(node, rows, parts or [], {"paper": paper_word(primary), "counts": counts}, day)
-
-
-def paper_word(primary: list[str]) -> str:
-    """The verdict on a paper, simplified."""
-    if "error" in primary:
-        return "incomplete"
-    if primary and set(primary) == {"reproduced"}:
-        return "reproduced"
-    if {"reproduced", "partially"} & set(primary):
-        return "partially"
-    return "not reproduced" if primary.count("not reproduced") * 2 > len(primary) else "inconclusive"
+            _write_node(node, rows, parts or [], brief, day)
 
 
 def _write_node(node: Node, rows: list[dict[str, Any]], parts: list[dict[str, Any]], brief: dict[str, Any],

@@ -19,7 +19,7 @@ from tests.unit.report import report_material as material
 from restudy import layout
 from restudy.errors import ConfigError
 from restudy.provenance import forget
-from restudy.report import index, page
+from restudy.report import index, load, page, words
 from restudy.report.csv_files import csv_path
 
 
@@ -72,8 +72,12 @@ def test_index_has_a_row_for_every_paper(house: Path) -> None:
     found = Reader(index.render("laptop"))
     assert set(found.papers) == {"study_a", "study_b", "study_c", "study_d"}
     assert found.papers["study_c"] == found.papers["study_d"] == "not run yet"
-    said = json.loads((house / "results/laptop/study_a.verdicts.json").read_text())["paper"]
-    assert found.papers["study_a"] == said
+    for slug in ("study_a", "study_b"):
+        said = json.loads((house / f"results/laptop/{slug}.verdicts.json").read_text())["paper"]
+        word, counts = said.split(": ")
+        assert found.papers[slug] == word
+        shown = words.headline(load.index("laptop").rows[["study_a", "study_b"].index(slug)].primary)
+        assert sorted(shown.replace(" primary claims", "").split(", ")) == sorted(counts.split(", "))
 
 
 @pytest.mark.parametrize("slug", ["study_c", "study_d"])
