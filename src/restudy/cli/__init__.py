@@ -20,7 +20,7 @@ from restudy.cli.pipeline import (
     run,
     status,
 )
-from restudy.cli.things import data, diff, track, ui
+from restudy.cli.things import bundle, data, diff, track, ui
 from restudy.errors import RestudyError
 
 
@@ -32,7 +32,7 @@ def cli() -> None:
 
 for command in (run, status, explain, estimate, restore, publish, new, verdicts, claims, extend, power):
     cli.add_command(command)
-for command in (data, diff, track, ui):
+for command in (data, diff, bundle, track, ui):
     cli.add_command(command)
 for command in (fingerprints, showcase, dvc_yaml, dvc_stage):
     cli.add_command(command)

@@ -61,7 +61,7 @@ def diff(first: str, second: str, as_json: bool, html: str | None) -> None:
     found = compare(first, second)
     if html:
         Path(html).write_bytes(found.html())
-    click.echo(found.json() if as_json else found.text())
+    click.echo(found.json_text() if as_json else found.text())
 
 
 @click.command()
@@ -83,3 +83,15 @@ def ui() -> None:
 
     arguments = command()
     os.execvp(arguments[0], arguments)
+
+
+@click.command()
+@preset_option
+@click.argument("destination", type=click.Path())
+def bundle(preset: str, destination: str) -> None:
+    """Copy a preset's site with its figures into a folder or .zip that stands alone."""
+    from pathlib import Path
+
+    from restudy.report.bundle import bundle as work
+
+    click.echo(work(preset, Path(destination)))
