@@ -21,7 +21,6 @@ _HOMES = {
     "live_key": "live",
     "pending": "marker",
     "tracking_uri": "address",
-    "ui_command": "ui",
 }
 __all__ = sorted(_HOMES)  # noqa: PLE0605
 

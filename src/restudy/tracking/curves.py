@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 STEPS = ("step", "epoch", "iteration")
 MAX_NAMES = 200  # more curves than this in one run, and the widest condition column is averaged over
+MAX_NUMBERS = 20  # a column with more different numbers holds items, and is averaged over
 MAX_NAME = 250
 MAX_POINTS = 1000  # of one curve; longer ones are thinned, the last point is kept
 _NOT_ALLOWED = re.compile(r"[^\w./ :-]+", re.ASCII)
@@ -59,7 +60,7 @@ def conditions(table: pa.Table, fixed: Iterable[str] = (), most: int = MAX_NAMES
     kept = [c for c in table.column_names if c not in left_out and _tells(table, c)]
     while kept and table.group_by(["metric", *kept]).aggregate([]).num_rows > most:
         kept.remove(max(kept, key=lambda c: _distinct(table, c)))
-    return kept
+    return sorted(kept, key=lambda c: not pa.types.is_string(table[c].type))  # words first: MLflow groups by them
 
 
 def points(table: pa.Table, prefix: str, by: Sequence[str]) -> list[Point]:
@@ -103,9 +104,9 @@ def numbers(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, float]:
 
 
 def _tells(table: pa.Table, column: str) -> bool:
-    """Words always stand in names, so that presets compare; numbers only where they differ; lists never."""
+    """Words always stand in names, so that presets compare; a few different numbers do; items and lists do not."""
     kind = table[column].type
-    return not pa.types.is_nested(kind) and (pa.types.is_string(kind) or _distinct(table, column) > 1)
+    return not pa.types.is_nested(kind) and (pa.types.is_string(kind) or 1 < _distinct(table, column) <= MAX_NUMBERS)
 
 
 def _distinct(table: pa.Table, column: str) -> int:

@@ -14,7 +14,7 @@ from restudy.tracking.stored import Stored
 DIGEST_LENGTH = 36  # the most that MLflow takes; the whole sum stands in the data set's source
 # A verdict as a number, so that runs can be sorted and charted by it; undecidable ones have none.
 SCORES = {"reproduced": 1.0, "partially": 0.5, "inconclusive": 0.0, "not reproduced": -1.0}
-NUMBERS = ("estimate", "ci_low", "ci_high", "p_value", "p_holm", "n", "n_failed", "sesoi")
+NUMBERS = ("estimate", "ci_low", "ci_high", "p_holm", "n")
 
 Rows = Sequence[Mapping[str, Any]]
 

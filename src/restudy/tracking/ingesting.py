@@ -8,13 +8,20 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from restudy import layout
 from restudy.tracking.address import TrackingError, shown, tracking_uri
 from restudy.tracking.marker import pending, remember
 from restudy.tracking.store import client, experiment, reason, study_lock
-from restudy.tracking.stored import read_stored
+from restudy.tracking.stored import Stored, read_stored
 
+if TYPE_CHECKING:
+    from mlflow.tracking import MlflowClient
+
+    from restudy.tracking.writer import Counts
+
+ATTEMPTS, CONFLICTS = 3, ("UniqueViolation", "UNIQUE constraint", "RESOURCE_ALREADY_EXISTS", "Duplicate entry")
 LIMIT_SECONDS = 120.0  # and a quarter of it more for every further study
 
 
@@ -54,22 +61,33 @@ def ingest(
         connected = client(address)
         from mlflow.exceptions import MlflowException
 
-        from restudy.tracking.records import records
-        from restudy.tracking.writer import Writer
-
-        parent, children = records(stored)
-        try:
-            writer = Writer(connected, experiment(connected, address, study), study, preset, after)
-            writer.load()
-            run_id = writer.put(parent)
-            for child in children:
-                writer.put(child, run_id)
-            writer.settle([parent.key, *(child.key for child in children)])
-        except (MlflowException, OSError) as error:
-            raise TrackingError(reason(error), where=shown(address)) from error
+        for attempt in range(ATTEMPTS):
+            try:
+                run_id, counts = _write(stored, connected, address, after)
+                break
+            except (MlflowException, OSError) as error:
+                # A second clone that ingests the same at the same moment: what it wrote is there at the next look.
+                if attempt + 1 == ATTEMPTS or not any(word in str(error) for word in CONFLICTS):
+                    raise TrackingError(reason(error), where=shown(address)) from error
+                time.sleep(1.0)
         remember(study, preset, address, stored.fingerprint)
     seconds = round(time.perf_counter() - started, 3)
-    return Ingested(study, preset, shown(address), run_id, **vars(writer.counts), seconds=seconds)
+    return Ingested(study, preset, shown(address), run_id, **vars(counts), seconds=seconds)
+
+
+def _write(stored: Stored, connected: MlflowClient, address: str, after: Callable[[str], None]) -> tuple[str, Counts]:
+    """Put parent and children into MLflow; the parent's run id and what was done."""
+    from restudy.tracking.records import records
+    from restudy.tracking.writer import Writer
+
+    parent, children = records(stored)
+    writer = Writer(connected, experiment(connected, address, stored.study), stored.study, stored.preset, after)
+    writer.load()
+    run_id = writer.put(parent)
+    for child in children:
+        writer.put(child, run_id)
+    writer.settle([parent.key, *(child.key for child in children)])
+    return run_id, writer.counts
 
 
 def ingest_or_warn(study: str, preset: str, *, uri: str | None = None) -> Ingested | None:

@@ -150,7 +150,8 @@ def enabled() -> bool:
 
 def _experiment(name: str) -> str:
     try:
-        return str(_post("experiments/create", {"name": name})["experiment_id"])
+        kind = {"key": "mlflow.experimentKind", "value": "custom_model_development"}
+        return str(_post("experiments/create", {"name": name, "tags": [kind]})["experiment_id"])
     except urllib.error.HTTPError:
         query = urllib.parse.urlencode({"experiment_name": name})
         return str(_post(f"experiments/get-by-name?{query}", None)["experiment"]["experiment_id"])

@@ -26,6 +26,7 @@ from restudy.tracking.address import (
 if TYPE_CHECKING:
     from mlflow.tracking import MlflowClient
 
+EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # else it opens as a page of chat traces
 LOCK_SECONDS = 60.0
 RETRIES = 2  # MLflow's own ten attempts at a database that does not open take minutes
 _NOISY = ("mlflow", "alembic", "urllib3")
@@ -75,7 +76,11 @@ def experiment(found: MlflowClient, uri: str, study: str) -> str:
     if known is None:
         location = None if root is None else (root / study).as_uri()
         try:
-            return str(found.create_experiment(name, artifact_location=location, tags={"restudy.study": study}))
+            return str(
+                found.create_experiment(
+                    name, artifact_location=location, tags=EXPERIMENT_TAGS | {"restudy.study": study}
+                )
+            )
         except MlflowException:  # another process made it meanwhile
             known = found.get_experiment_by_name(name)
             if known is None:

@@ -8,7 +8,7 @@ from restudy import layout
 from restudy.tracking.address import TrackingError, settle_environment, shown, tracking_uri
 
 
-def ui_command(uri: str | None = None, *, port: int = 5000) -> list[str]:
+def command(uri: str | None = None, *, port: int = 5000) -> list[str]:
     """The command that serves MLflow's user interface; the database is made first where it is missing.
 
     Raises:

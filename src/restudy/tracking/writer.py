@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from restudy.tracking.records import Record
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 KEY, CONTENT, COMPLETE = "restudy.key", "restudy.content", "restudy.complete"
 SLOT, SUPERSEDED, LIVE_KEY = "restudy.slot", "restudy.superseded", "restudy.live_key"
 PARENT = "mlflow.parentRunId"
-METRICS_PER_BATCH, ENTRIES_PER_BATCH, RUNS_PER_PAGE = 1000, 100, 500
+ENTRIES_PER_BATCH, PARAMS_PER_BATCH, RUNS_PER_PAGE, MAX_TAG = 1000, 100, 500, 8000
 
 
 @dataclass
@@ -112,7 +112,8 @@ class Writer:
         return same[0] if same else None
 
     def _create(self, record: Record, parent: str | None) -> Run:
-        tags = {KEY: record.key, CONTENT: record.content, SLOT: record.slot, SUPERSEDED: "false"}
+        tags = {name: value[:MAX_TAG] for name, value in record.tags.items()}
+        tags |= {KEY: record.key, CONTENT: record.content, SLOT: record.slot, SUPERSEDED: "false"}
         tags |= {"restudy.study": self.study, "restudy.preset": self.preset}
         tags |= {PARENT: parent} if parent else {}
         run = self.client.create_run(self.experiment, record.start_ms or None, tags, record.name)
@@ -125,14 +126,14 @@ class Writer:
         run_id, at = run.info.run_id, run.info.start_time
         # Params cannot be changed in MLflow: only those not there yet are logged.
         params = [Param(k, v) for k, v in sorted(record.params.items()) if k not in run.data.params]
-        for part in _batches(params, ENTRIES_PER_BATCH):
-            self.client.log_batch(run_id, params=part)
-            self.after("params")
         # The time of every metric is the run's start: logged again it is the same row, not a second one.
         metrics = [Metric(p.name, _finite(p.value), at, p.step) for p in record.metrics]
-        for part in _batches(metrics, METRICS_PER_BATCH):
-            self.client.log_batch(run_id, metrics=part)
-            self.after("metrics")
+        while params or metrics:
+            some, params = params[:PARAMS_PER_BATCH], params[PARAMS_PER_BATCH:]
+            room = ENTRIES_PER_BATCH - len(some)
+            self.client.log_batch(run_id, metrics=metrics[:room], params=some)
+            metrics = metrics[room:]
+            self.after("batch")
         if record.datasets:
             tag = InputTag("mlflow.data.context", "study")
             sets = [Dataset(name, digest, "restudy", source) for name, digest, source in record.datasets]
@@ -149,9 +150,10 @@ class Writer:
     def _set_tags(self, run: Run, tags: dict[str, str]) -> None:
         from mlflow.entities import RunTag
 
-        wanted = [RunTag(k, v[:8000]) for k, v in sorted(tags.items()) if run.data.tags.get(k) != v]
-        for part in _batches(wanted, ENTRIES_PER_BATCH):
-            self.client.log_batch(run.info.run_id, tags=part)
+        short = {name: value[:MAX_TAG] for name, value in tags.items()}
+        wanted = [RunTag(k, v) for k, v in sorted(short.items()) if run.data.tags.get(k) != v]
+        for start in range(0, len(wanted), PARAMS_PER_BATCH):
+            self.client.log_batch(run.info.run_id, tags=wanted[start : start + PARAMS_PER_BATCH])
 
     def _search(self) -> Iterator[Run]:
         query, token = f"tags.`restudy.preset` = '{self.preset}'", None
@@ -161,11 +163,6 @@ class Writer:
             token = page.token
             if not token:
                 return
-
-
-def _batches(found: Sequence[Any], size: int) -> Iterator[list[Any]]:
-    for start in range(0, len(found), size):
-        yield list(found[start : start + size])
 
 
 def _finite(value: float) -> float:

@@ -88,7 +88,7 @@ class Dies(BaseException):
     """Stands for SIGKILL: nothing of ours catches it."""
 
 
-@pytest.mark.parametrize("moment", [1, 3, 5, 17, 26, 38])
+@pytest.mark.parametrize("moment", [1, 2, 5, 16, 24, 36])
 def test_killed_in_the_middle_is_finished(ready: Path, moment: int) -> None:
     steps = 0
 
@@ -170,7 +170,7 @@ def test_params_are_logged_once(ready: Path, monkeypatch: pytest.MonkeyPatch) ->
         return real(self, run_id, metrics, params, tags, **more)
 
     def die(step: str) -> None:
-        if step == "metrics":
+        if step == "batch":
             raise Dies(step)
 
     monkeypatch.setattr(MlflowClient, "log_batch", spy)
