@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from restudy.attribution.stem import find_stem
 from restudy.errors import ConfigError, RestudyError
 
 DEFAULT_BATCH_SIZE = 64
@@ -47,6 +48,9 @@ class Forward:
 
     def gradient(self) -> Tensor:
         """Return d score / d leaf; frees the graph."""
+        if (stem := find_stem(self.score, self.leaf)) is not None:
+            (above,) = torch.autograd.grad(self.score, [stem.edge])
+            return stem.input_gradient(above, (self.leaf.shape[2], self.leaf.shape[3]))
         (result,) = torch.autograd.grad(self.score, self.leaf)
         return result
 

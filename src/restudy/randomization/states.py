@@ -25,14 +25,15 @@ class State:
 
     `index` 0 and `layer` "original" is the trained model; step i has randomised i layers (or, in the
     independent order, the i-th layer alone). `maps[method]` has the shape (N, C, H, W) and the dtype of the
-    inputs. `logits` (N, classes) are those of this state.
+    inputs. `logits`
+    (N, classes) are those of this state, if they were asked for.
     """
 
     order: str
     index: int
     layer: str
     maps: dict[str, Tensor]
-    logits: Tensor
+    logits: Tensor | None = None
 
 
 def randomization_test(
@@ -47,6 +48,7 @@ def randomization_test(
     layers: Sequence[Layer] | None = None,
     batch_size: int | None = None,
     include_original: bool = True,
+    with_logits: bool = False,
 ) -> Iterator[State]:
     """Yield the attributions of all methods on the trained model and then on each randomised state.
 
@@ -63,7 +65,8 @@ def randomization_test(
     def state(index: int, layer: str, current: nn.Module) -> State:
         maps = attribute_many(current, inputs, target, options, batch_size=batch_size)
         ordered = {name: maps[name] if name in maps else fixed[name] for name in methods}
-        return State(order, index, layer, ordered, _logits(current, inputs, batch_size))
+        logits = _logits(current, inputs, batch_size) if with_logits else None
+        return State(order, index, layer, ordered, logits)
 
     if include_original:
         yield state(0, "original", model)

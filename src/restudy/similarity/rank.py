@@ -21,8 +21,8 @@ def ranks(values: Any, mask: Any | None = None) -> Array:
     broken = ~np.isfinite(array) if mask is None else ~np.isfinite(array) & _mask(mask, array)
     if mask is not None:
         array = np.where(_mask(mask, array), array, np.inf)
-    order = np.argsort(array, axis=1)
-    ordered = np.take_along_axis(array, order, 1)
+    order = np.argsort(array, axis=1) + np.arange(len(array))[:, None] * array.shape[1]
+    ordered = array.ravel().take(order)
     position = np.arange(array.shape[1], dtype=np.float64)[None]
     starts = np.ones(array.shape, dtype=bool)
     starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
@@ -31,7 +31,7 @@ def ranks(values: Any, mask: Any | None = None) -> Array:
     first = np.maximum.accumulate(np.where(starts, position, 0.0), axis=1)
     last = np.minimum.accumulate(np.where(ends, position, np.inf)[:, ::-1], axis=1)[:, ::-1]
     result = np.empty_like(array)
-    np.put_along_axis(result, order, (first + last) / 2 + 1, 1)
+    result.ravel()[order] = (first + last) / 2 + 1
     if mask is not None:
         result[~_mask(mask, array)] = 0.0
     result[broken.any(1)] = np.nan

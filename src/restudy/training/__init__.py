@@ -1,6 +1,15 @@
 """Supervised training that can be killed and resumed without changing the result."""
 
 from restudy.training.checkpoint import load_checkpoint, save_checkpoint
+from restudy.training.memory import keep_freed_memory
 from restudy.training.supervised import Epoch, History, evaluate, train_classifier
 
-__all__ = ["Epoch", "History", "evaluate", "load_checkpoint", "save_checkpoint", "train_classifier"]
+__all__ = [
+    "Epoch",
+    "History",
+    "evaluate",
+    "keep_freed_memory",
+    "load_checkpoint",
+    "save_checkpoint",
+    "train_classifier",
+]

@@ -3,7 +3,7 @@
 import captum.attr as captum
 import pytest
 import torch
-from attribution_nets import CAPTUM_READABLE, Plain, Residual, batch, relative, seeded
+from tests.unit.attribution.attribution_nets import CAPTUM_READABLE, Plain, Residual, batch, relative, seeded
 
 from restudy.attribution import attribute
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import skimage.filters
 import torch
-from attribution_nets import Perceptron, Plain, Residual, batch, seeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.attribution.attribution_nets import Perceptron, Plain, Residual, batch, seeded
 from torch import nn
 
 from restudy.attribution import NotApplicable, attribute, attribute_many, get_method, input_only, methods

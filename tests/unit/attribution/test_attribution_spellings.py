@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from attribution_nets import SPELLINGS, SPELLINGS6, Plain, Residual, batch, seeded
+from tests.unit.attribution.attribution_nets import SPELLINGS, SPELLINGS6, Plain, Residual, batch, seeded
 from torch import nn
 
 from restudy.attribution import NotApplicable, applicable, attribute, attribute_many, methods

@@ -100,7 +100,7 @@ def test_the_test_gives_the_maps_of_each_state(order):
         "smoothgrad_ig": {"samples": 2, "steps": 3}, "smoothgrad": {"samples": 3}, "vargrad": {"samples": 3},
         "integrated_gradients": {"steps": 4},
     }  # fmt: skip
-    states = list(randomization_test(model, x, y, options, order=order, seed=3))
+    states = list(randomization_test(model, x, y, options, order=order, seed=3, with_logits=True))
     plain = independent(model, seed=3) if order == "independent" else cascade(model, seed=3, order=order)
     expected = [("original", model), *plain] if order == "independent" else None
     assert [state.index for state in states] == [0, 1, 2, 3, 4]
