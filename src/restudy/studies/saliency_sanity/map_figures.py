@@ -19,10 +19,11 @@ Tables = Mapping[str, pa.Table]
 ROWS = {**METHOD_NAMES, "edges": "edges (Sobel)", "noise": "noise"}
 State = tuple[str, int]
 LABELS, TITLES = 1.15, 0.25  # inches left of the grid and above it
+WHITE_POINT = 0.99  # share of pixels below full colour: one outlier must not flatten a map
 
 
 def signed_maps(tables: Tables) -> Figure:
-    """Signed maps of the first example image on every net, each scaled to a largest absolute value of 1."""
+    """Signed maps of the first example image on every net, full colour at the 99th percentile of each."""
     return _grid(where(tables["maps"], image=0, pair=CNN), absolute=False)
 
 
@@ -47,8 +48,7 @@ def _grid(table: pa.Table, *, absolute: bool) -> Figure:
     with style():
         side = (COLUMN_WIDTH - LABELS) / (len(states) + 1)
         height = side * len(methods) + TITLES
-        drawn = Figure(figsize=(COLUMN_WIDTH, height))
-        drawn.set_layout_engine("none")
+        drawn = Figure(figsize=(COLUMN_WIDTH, height), layout="none")  # type: ignore[arg-type]
         axes = drawn.subplots(len(methods), len(states) + 1, squeeze=False)
         drawn.subplots_adjust(LABELS / COLUMN_WIDTH, 0.005, 0.995, 1 - TITLES / height, 0.06, 0.06)
         for row, method in enumerate(methods):
@@ -83,7 +83,7 @@ def _show(axis: Any, record: dict[str, Any], *, absolute: bool, image: bool) -> 
     if image:
         axis.imshow(values, cmap="gray_r")
         return
-    top = np.abs(values).max()
+    top = np.quantile(np.abs(values), WHITE_POINT) or np.abs(values).max()
     scaled = values / top if top > 0 else values
     if absolute:
         axis.imshow(np.abs(scaled), cmap="Greys", vmin=0, vmax=1)

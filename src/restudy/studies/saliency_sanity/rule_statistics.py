@@ -29,7 +29,7 @@ def edge_similarity_gap(tables: Tables) -> pa.Table:
 
 def coverage_gap(tables: Tables) -> pa.Table:
     """For each model and metric, the share of applicable methods without a decision from both tests."""
-    table = where(tables["decisions"], role="method")
+    table = where(tables["decisions"], role="method", test=TESTS)
     found = {}
     for model in sorted(set(table["model"].to_pylist())):
         for metric in METRICS:

@@ -62,6 +62,7 @@ def train_models(
     permuted_target: float,
     precision: Precision,
     channels_last: bool,
+    test_images: int,
 ) -> Outputs:
     """Train the three arms of a pair for every seed.
 
@@ -71,7 +72,8 @@ def train_models(
     """
     sizes = nets.Sizes.of(channels, hidden, mlp_hidden, init)
     data = nets.load(pair)
-    test = (nets.as_inputs(data.test_images), torch.tensor(data.test_labels))
+    asked = nets.chosen(test_images, len(data.test_labels), 0, "accuracy")
+    test = (nets.as_inputs(data.test_images[asked.numpy()]), torch.tensor(data.test_labels)[asked])
     rows: list[dict[str, Any]] = []
     curves: list[dict[str, Any]] = []
     weights: dict[str, Tensor] = {}
