@@ -98,16 +98,8 @@ def train_classifier(
     """
     _check(inputs, labels, epochs, batch_size, learning_rate, stop_at_train_accuracy, precision)
     device = next(model.parameters()).device
-    settings = Settings(
-        batch_size,
-        learning_rate,
-        weight_decay,
-        seed,
-        precision,
-        channels_last,
-        data=_digest([inputs, labels]),
-        model=_digest(model.state_dict().values()),
-    )
+    weights, data = _digest(model.state_dict().values()), _digest([inputs, labels])
+    settings = Settings(batch_size, learning_rate, weight_decay, seed, precision, channels_last, data, weights)
     if channels_last:
         model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimizer = torch.optim.Adam(model.parameters(), learning_rate, weight_decay=weight_decay, fused=True)
@@ -115,15 +107,12 @@ def train_classifier(
     _refuse_too_long(history, epochs, stop_at_train_accuracy, checkpoint)
     inputs, labels = inputs.to(device), labels.to(device)
     while len(history.epochs) < epochs and not _reached(history, stop_at_train_accuracy):
-        number = len(history.epochs)
-        with _seeded(device, derive_seed(seed, "dropout", number)):
-            record = _train_epoch(model, optimizer, inputs, labels, number, settings)
-        history.epochs.append(record)
+        history.epochs.append(_train_epoch(model, optimizer, inputs, labels, len(history.epochs), settings))
         last = len(history.epochs) == epochs or _reached(history, stop_at_train_accuracy)
         if checkpoint is not None and (last or len(history.epochs) % checkpoint_every == 0):
             _save(checkpoint, model, optimizer, settings, history)
         if on_epoch is not None:
-            on_epoch(record)
+            on_epoch(history.epochs[-1])
     history.stopped_early = len(history.epochs) < epochs
     model.eval()
     return history
@@ -158,6 +147,23 @@ def _train_epoch(
 ) -> Epoch:
     generator = torch.Generator().manual_seed(derive_seed(settings.seed, "order", number))
     order = torch.randperm(len(inputs), generator=generator).to(inputs.device)
+    with _seeded(inputs.device, derive_seed(settings.seed, "dropout", number)):
+        losses, hits = _steps(model, optimizer, inputs, labels, order, number, settings)
+    sizes = [len(part) for part in order.split(settings.batch_size)]  # type: ignore[no-untyped-call]
+    total = sum(float(loss) * size for loss, size in zip(losses, sizes, strict=True))
+    return Epoch(number + 1, total / len(inputs), hits / len(inputs))
+
+
+def _steps(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    inputs: Tensor,
+    labels: Tensor,
+    order: Tensor,
+    number: int,
+    settings: Settings,
+) -> tuple[list[Tensor], int]:
+    """Take one step for each batch of `order`; return the losses and the number of hits."""
     losses: list[Tensor] = []
     hits = torch.zeros((), dtype=torch.int64, device=inputs.device)
     model.train()
@@ -178,9 +184,7 @@ def _train_epoch(
         if len(losses) % _CHECK_EVERY == 0:
             _refuse_divergence(losses, number, settings)
     _refuse_divergence(losses, number, settings)
-    sizes = [len(part) for part in order.split(settings.batch_size)]  # type: ignore[no-untyped-call]
-    total = sum(float(loss) * size for loss, size in zip(losses, sizes, strict=True))
-    return Epoch(number + 1, total / len(inputs), int(hits) / len(inputs))
+    return losses, int(hits)
 
 
 def _refuse_divergence(losses: Sequence[Tensor], number: int, settings: Settings) -> None:
