@@ -7,8 +7,9 @@ random permutation, from the same initial weights as `retrain`, until it knows t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -67,13 +68,15 @@ def train_models(
     """Train the three arms of a pair for every seed.
 
     Returns `training` (accuracies in [0, 1] and epochs), `curves` (loss in nats and running accuracy by epoch) and
-    the tensors `weights`, keyed `<pair>/s<seed>/<arm>/<parameter>`. Source of the models: the authors' released code
-    as described in section 4 of the paper's appendix; sizes and epochs are parameters.
+    the tensors `weights`, keyed `<pair>/s<seed>/<arm>/<parameter>`. The shapes of the models
+    are those of the authors' released code; sizes and epochs are parameters.
     """
     sizes = nets.Sizes.of(channels, hidden, mlp_hidden, init)
     data = nets.load(pair)
     asked = nets.chosen(test_images, len(data.test_labels), 0, "accuracy")
     test = (nets.as_inputs(data.test_images[asked.numpy()]), torch.tensor(data.test_labels)[asked])
+    settings: dict[str, Any] = {"learning_rate": learning_rate, "precision": precision}
+    settings["channels_last"] = channels_last and pair.startswith("cnn")
     rows: list[dict[str, Any]] = []
     curves: list[dict[str, Any]] = []
     weights: dict[str, Tensor] = {}
@@ -82,24 +85,13 @@ def train_models(
         images, labels = nets.as_inputs(data.train_images[index.numpy()]), torch.tensor(data.train_labels)[index]
         usual = Recipe(max(1, round(images_seen / len(images))), batch_size, None, 1)
         hard = Recipe(permuted_epochs, permuted_batch_size, permuted_target, 10)
+        few = images[:permuted_images], permuted(labels[:permuted_images], seed)
         for arm in ARMS:
-            recipe, count = (hard, permuted_images) if arm == "permuted" else (usual, len(images))
-            shown = images[:count], (permuted(labels[:count], seed) if arm == "permuted" else labels)
+            recipe, shown = (hard, few) if arm == "permuted" else (usual, (images, labels))
             key = f"{pair}/s{seed}/{arm}"
             model = nets.build(pair, sizes, arm_seed(seed, arm)).to(context.device)
-            history = train_classifier(
-                model,
-                *shown,
-                epochs=recipe.epochs,
-                batch_size=recipe.batch_size,
-                learning_rate=learning_rate,
-                seed=arm_seed(seed, arm),
-                stop_at_train_accuracy=recipe.stop_at,
-                checkpoint=context.checkpoints / f"{key.replace('/', '-')}.pt",
-                checkpoint_every=recipe.checkpoint_every,
-                precision=precision,
-                channels_last=channels_last and pair.startswith("cnn"),
-            )
+            checkpoint = context.checkpoints / f"{key.replace('/', '-')}.pt"
+            history = _trained(model, shown, recipe, arm_seed(seed, arm), checkpoint, settings)
             where = {"pair": pair, "seed": seed, "arm": arm}
             rows += [where | found for found in _measured(model, shown, test, history)]
             curves += [where | vars(epoch) for epoch in history.epochs]
@@ -109,6 +101,27 @@ def train_models(
         "curves": pa.Table.from_pylist(curves, schema=CURVES),
         "weights": weights,
     }
+
+
+def _trained(
+    model: nn.Module,
+    shown: tuple[Tensor, Tensor],
+    recipe: Recipe,
+    seed: int,
+    checkpoint: Path,
+    settings: Mapping[str, Any],
+) -> History:
+    return train_classifier(
+        model,
+        *shown,
+        epochs=recipe.epochs,
+        batch_size=recipe.batch_size,
+        seed=seed,
+        stop_at_train_accuracy=recipe.stop_at,
+        checkpoint=checkpoint,
+        checkpoint_every=recipe.checkpoint_every,
+        **settings,
+    )
 
 
 def arm_seed(seed: int, arm: str) -> int:
