@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 STEPS = ("step", "epoch", "iteration")
-MAX_NAMES = 200  # more curves than this in one run, and the widest condition column is averaged over
+MAX_NAMES = 600  # of one table in one run; columns are averaged over until it is kept
 MAX_NUMBERS = 20  # a column with more different numbers holds items, and is averaged over
 MAX_NAME = 250
 MAX_POINTS = 1000  # of one curve; longer ones are thinned, the last point is kept
@@ -54,13 +54,22 @@ def conditions(table: pa.Table, fixed: Iterable[str] = (), most: int = MAX_NAMES
     Args:
         table: tidy, merged over all jobs.
         fixed: columns that tell runs apart or are averaged over (seed, axes).
-        most: where more names than this would come out, the widest column is averaged over.
+        most: where more names than this would come out, columns are averaged over, those of numbers first.
     """
     left_out = {"metric", "value", "unit", *STEPS, *fixed}
     kept = [c for c in table.column_names if c not in left_out and _tells(table, c)]
-    while kept and table.group_by(["metric", *kept]).aggregate([]).num_rows > most:
-        kept.remove(max(kept, key=lambda c: _distinct(table, c)))
-    return sorted(kept, key=lambda c: not pa.types.is_string(table[c].type))  # words first: MLflow groups by them
+    kept.sort(key=lambda c: not pa.types.is_string(table[c].type))  # words first: MLflow groups charts by them
+    names = _names(table, kept)
+    for column in [c for c in kept if not pa.types.is_string(table[c].type)]:
+        if _names(table, others := [c for c in kept if c != column]) == names:  # it says what another one says
+            kept = others
+    while kept and names > most:
+        numeric = [c for c in kept if not pa.types.is_string(table[c].type)]
+        without = {c: _names(table, [k for k in kept if k != c]) for c in numeric or kept}
+        fitting = {c: n for c, n in without.items() if n <= most}
+        column = max(fitting, key=lambda c: fitting[c]) if fitting else min(without, key=lambda c: without[c])
+        kept, names = [k for k in kept if k != column], without[column]
+    return kept
 
 
 def points(table: pa.Table, prefix: str, by: Sequence[str]) -> list[Point]:
@@ -109,11 +118,18 @@ def _tells(table: pa.Table, column: str) -> bool:
     return not pa.types.is_nested(kind) and (pa.types.is_string(kind) or 1 < _distinct(table, column) <= MAX_NUMBERS)
 
 
+def _names(table: pa.Table, by: list[str]) -> int:
+    return int(table.group_by(["metric", *by]).aggregate([]).num_rows)
+
+
 def _distinct(table: pa.Table, column: str) -> int:
     return int(pc.count_distinct(table[column], mode="all").as_py())
 
 
 def _word(value: object) -> str:
+    """A part of a name; what is missing keeps its place."""
+    if value is None or value == "":
+        return "-"
     return f"{value:g}" if isinstance(value, float) else str(value).replace("/", "_")
 
 

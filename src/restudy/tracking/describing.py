@@ -23,7 +23,9 @@ def verdict_metrics(rows: Rows) -> dict[str, float]:
     """Per claim its numbers (`claims/A2/estimate`, ...) and its verdict as a score; per verdict word a count."""
     found: dict[str, float] = {}
     for row in rows:
-        found |= {f"claims/{row['claim']}/{name}": value for name, value in numbers(row, NUMBERS).items()}
+        judged = numbers(row, NUMBERS)
+        if "estimate" in judged:
+            found |= {f"claims/{row['claim']}/{name}": value for name, value in judged.items()}
         if row["verdict"] in SCORES:
             found[f"claims/{row['claim']}/score"] = SCORES[row["verdict"]]
         count = f"verdicts/{row['verdict']}"

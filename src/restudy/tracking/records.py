@@ -18,7 +18,7 @@ from restudy.tracking.curves import Point, clean, conditions, is_tidy, last, poi
 from restudy.tracking.describing import dataset_inputs, description, verdict_metrics, verdict_tags
 from restudy.tracking.stored import Job, Stored, verdicts_json
 
-PARENT_NAMES = 100  # final metrics of the parent
+PARENT_NAMES = 300  # final metrics of the parent
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class Writer:
             self.counts.finished += 1
         self._fill(mine, record)
         self._set_tags(mine, record.tags | {SUPERSEDED: "false"} | ({PARENT: parent} if parent else {}))
-        self.client.set_terminated(mine.info.run_id, "FINISHED", record.end_ms)
+        self.client.set_terminated(mine.info.run_id, "FINISHED", record.end_ms or None)
         self.after("terminated")
         self.client.set_tag(mine.info.run_id, COMPLETE, "true")
         self.after("complete")
