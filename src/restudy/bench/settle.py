@@ -8,9 +8,11 @@ makes again.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -24,6 +26,8 @@ from restudy.catalog.device import device_class
 from restudy.errors import ConfigError, RestudyError
 from restudy.provenance.fingerprint import fingerprint
 from restudy.provenance.stamp import verify
+
+OLD_SECONDS = 3600
 
 
 @dataclass
@@ -58,12 +62,22 @@ def settle(slugs: Sequence[str], preset: str) -> Settled:
 
     Call it under the run lock only.
     """
+    sweep()
     found = inspect(slugs, preset)
     if found.set_aside:
         _set_aside(found.set_aside)
     if found.unrecorded:
         record(found.unrecorded, preset)
     return found
+
+
+def sweep() -> None:
+    """Remove what killed jobs left half-written; not the newest, which an orphan may still be writing."""
+    for folder in ("results", "models", "figures", "report"):
+        for path in (layout.root() / folder).rglob(".*.part"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > OLD_SECONDS:
+                    path.unlink()
 
 
 def _set_aside(files: dict[Path, str]) -> None:
