@@ -8,10 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from restudy import layout
 from restudy.catalog.plan import plan
 from restudy.catalog.study import study
 from restudy.claims import Claim, StudyVerdicts, judge_study, load_claims
 from restudy.claims.lock import Entry, amended_after, entry_in_force, read_lock
+from restudy.errors import ConfigError
 from restudy.provenance.closure import closure
 
 
@@ -46,8 +48,18 @@ def judge(
 
 
 def claims_of(slug: str) -> list[Claim]:
-    """The claims of a study, validated."""
-    return list(load_claims(study(slug).folder / "claims.yaml"))
+    """The claims of a study, validated.
+
+    Raises:
+        ConfigError: claims.yaml is not valid, or a claim names a preset that the study does not have.
+    """
+    found = study(slug)
+    claims = list(load_claims(found.folder / "claims.yaml"))
+    for claim in claims:
+        if unknown := [p for p in claim.presets if p not in found.file.presets]:
+            where = f"{layout.relative(found.folder / 'claims.yaml')}: claim {claim.id}"
+            raise ConfigError(f"presets: {unknown}", where=where, remedy=f"known: {', '.join(found.file.presets)}")
+    return claims
 
 
 def lock_of(slug: str) -> list[Entry]:

@@ -13,6 +13,7 @@ from typing import Any
 from restudy import layout
 from restudy.bench.dvc import write_fingerprints
 from restudy.bench.estimate import estimate_all, table
+from restudy.bench.judging import claims_of
 from restudy.bench.lock import run_lock
 from restudy.bench.settle import environment, record, settle, snakemake_command
 from restudy.bench.tables import paper_verdict, verdict_lines
@@ -29,7 +30,8 @@ def chosen(preset: str, slug: str | None) -> list[str]:
     Raises:
         ConfigError: unknown study or preset, or any study or claim file that is not valid.
     """
-    discover()
+    for known in discover():
+        claims_of(known)
     having = studies_at(preset)
     if slug is None:
         return having

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
 
 Kind = Literal[
     "direction",
@@ -18,7 +20,8 @@ Kind = Literal[
 ]
 Scale = Literal["identity", "fisher_z", "logit", "log"]
 Unit = Literal["seed", "draw", "item"]
-Preset = Literal["smoke", "laptop", "workstation", "paper"]
+Preset = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
+"""A preset's name; that the study has it is checked where the study is known."""
 Op = Literal[">=", ">", "<=", "<", "=="]
 
 REPRODUCED: Final = "reproduced"

@@ -21,6 +21,9 @@ def figure_bytes(figure: Figure) -> dict[str, bytes]:
         "pdf": {"metadata": {"CreationDate": None, "Creator": None, "Producer": None}},
     }
     found = {}
+    # The layout is solved once: the formats share it, and solving is most of the cost.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
     with mpl.rc_context({"svg.hashsalt": "restudy", "svg.fonttype": "path", "pdf.fonttype": 42}):
         for suffix, arguments in options.items():
             sink = io.BytesIO()

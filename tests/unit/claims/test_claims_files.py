@@ -80,7 +80,7 @@ def test_load_claims(path: Path) -> None:
         ("id: A1", "id: A2", ["claim A2", "id", "2 times"]),
         ("side: below", "side: under", ["claim A1", "side", "under", "above"]),
         ('op: ">="', 'op: "~"', ["claim A2", "op", "~"]),
-        ("presets: [laptop]", "presets: [lap]", ["claim A1", "presets", "lap"]),
+        ("presets: [laptop]", "presets: [Lap top]", ["claim A1", "presets", "Lap top"]),
         ("- id: A2", "- id: [", ["not YAML"]),
     ],
 )
