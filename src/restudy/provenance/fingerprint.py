@@ -86,9 +86,10 @@ def code_modules(node: Node) -> list[str]:
     if node.kind == "stage":
         return [f"{package}.{node.plan.study.file.stages[node.name].function.partition('.')[0]}"]
     if node.kind == "figure":
-        if node.name == FOREST:
-            return ["restudy.claims.forest"]
-        return [f"{package}.{_figure(node).function.partition('.')[0]}"]
+        drawer = "restudy.claims.forest"
+        if node.name != FOREST:
+            drawer = f"{package}.{_figure(node).function.partition('.')[0]}"
+        return [drawer, "restudy.plotting.save"]
     modules = [WORKERS[node.kind]]
     if node.kind == "verdicts" and source_path(f"{package}.statistics"):
         modules.append(f"{package}.statistics")
