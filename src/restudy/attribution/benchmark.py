@@ -297,3 +297,21 @@ def _silent() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+def rows() -> list[dict[str, Any]]:
+    """Rows for `make bench`: every method against captum, and the whole cascade against Quantus."""
+    model, inputs, target = problem()
+    found = []
+    for row in against_captum(model, inputs, target):
+        note = row.get("skipped") or f"largest relative difference {row['difference']:.1e}"
+        found.append({"what": f"{row['method']} against captum", "ratio": row.get("ratio"), "aim": None, "note": note})
+    for same in (False, True):
+        row = against_quantus(model, inputs, target, peer_channels_last=same)
+        what = "maps per second of the whole cascade against Quantus" + (", both channels last" if same else "")
+        note = row.get("skipped") or (
+            f"{row['ours_maps_per_s']:.0f} against {row['quantus_maps_per_s']:.0f} maps/s; correlations differ by "
+            f"{row['difference']:.0e} in float64"
+        )
+        found.append({"what": what, "ratio": row.get("ratio"), "aim": 3.0, "note": note})
+    return found

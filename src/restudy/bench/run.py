@@ -14,6 +14,7 @@ from restudy import layout
 from restudy.bench.dvc import write_fingerprints
 from restudy.bench.estimate import estimate_all, table
 from restudy.bench.judging import claims_of
+from restudy.bench.ledger import accounted
 from restudy.bench.lock import run_lock
 from restudy.bench.settle import environment, record, settle, snakemake_command
 from restudy.bench.tables import paper_verdict, verdict_lines
@@ -68,7 +69,9 @@ def run(preset: str, slug: str | None, cores: int, target: str = "all", extra: S
         seconds = sum(e.left for e in estimates) * 60 / max(cores, 1)
         if any(e.jobs for e in estimates):
             print(table(estimates, cores), file=sys.stderr)
-        code = _snakemake([*extra, "--", *_targets(preset, slugs, slug, target)], preset, cores, descriptor, seconds)
+        arguments = [*extra, "--", *_targets(preset, slugs, slug, target)]
+        with accounted(slugs, preset):
+            code = _snakemake(arguments, preset, cores, descriptor, seconds)
         _afterwards(slugs, preset)
     return code
 
