@@ -46,7 +46,7 @@ def _outside() -> list[dict[str, Any]]:
             continue
         run = max(runs, key=lambda r: r["stage_jobs"])
         share = 1 - run["stage_cpu_seconds"] / run["cpu_seconds"]
-        note = f"{run['cpu_seconds']:.0f} CPU seconds in all, {run['stage_jobs']} stage jobs, largest {run['peak_mb']:.0f} MB"
+        note = f"{run['cpu_seconds']:.0f} CPU s in all, {run['stage_jobs']} stage jobs, largest {run['peak_mb']:.0f} MB"
         found.append(
             {"what": what, "ratio": share, "aim": None, "note": f"{note}; aim below {AIM_OUTSIDE:.2f} at laptop"}
         )

@@ -48,4 +48,5 @@ def paper_verdict(slug: str, preset: str) -> str | None:
         content = json.loads((layout.root() / "results" / preset / f"{slug}.verdicts.json").read_text())
     except (OSError, ValueError):
         return None
-    return content.get("paper")
+    said = content.get("paper")
+    return str(said) if said else None
