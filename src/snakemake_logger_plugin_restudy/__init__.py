@@ -18,7 +18,12 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 
 QUIET_RULES = {"all", "index", "report", "figures", "notebooks"}
 # What Snakemake says of a failed job besides the job's own line.
-SAID_ALREADY = ("CalledProcessError", "Exiting because a job execution failed", "At least one job did not complete")
+SAID_ALREADY = (
+    "were not present when the DAG was created",
+    "CalledProcessError",
+    "Exiting because a job execution failed",
+    "At least one job did not complete",
+)
 
 
 class LogHandler(LogHandlerBase):
@@ -85,7 +90,8 @@ class LogHandler(LogHandlerBase):
         job = vars(record)
         known = self.jobs.get(job.get("jobid", -1), {})
         log = (job.get("log") or [""])[0]
-        self.say(f"FAILED {self.name_of(known | {'rule_name': job.get('rule_name')})}: {reason(log, job.get('rule_msg'))}; log {log}")
+        name = self.name_of(known | {"rule_name": job.get("rule_name")})
+        self.say(f"FAILED {name}: {reason(log, job.get('rule_msg'))}; log {log}")
 
     def on_error(self, record: LogRecord) -> None:
         """An error of the workflow itself."""

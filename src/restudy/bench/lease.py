@@ -33,7 +33,7 @@ def devices() -> list[str]:
     for variable in ("RESTUDY_DEVICES", "CUDA_VISIBLE_DEVICES"):
         if (named := os.environ.get(variable)) is not None:
             return [] if named.strip() == "-1" else [part.strip() for part in named.split(",") if part.strip()]
-    found = []
+    found: list[str] = []
     for path in sorted(DRIVER.glob("*/information")):
         match = re.search(r"^GPU UUID:\s*(\S+)", path.read_text(), re.MULTILINE)
         found.append(match.group(1) if match else str(len(found)))

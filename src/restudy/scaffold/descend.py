@@ -29,7 +29,8 @@ def descend(
     Returns:
         `steps`: seed, method, metric, value, unit; `curves`: seed, method, step, error.
     """
-    rows, curves = [], []
+    rows: list[tuple[int, int, str, str, float, str]] = []
+    curves: list[tuple[int, str, int, float]] = []
     for seed in seeds:
         generator = np.random.default_rng(seed)
         for instance in range(instances):
