@@ -35,9 +35,22 @@ def clean(name: object) -> str:
     return ("/".join(parts) or "_")[:MAX_NAME]
 
 
-def is_tidy(table: pa.Table) -> bool:
-    """Whether a table has the columns `metric` and a numeric `value`."""
-    return {"metric", "value"} <= set(table.column_names) and _numeric(table, "value")
+def tidied(table: pa.Table) -> pa.Table | None:
+    """A table with the columns `metric` and `value`; None where there are no such numbers in it.
+
+    A table with a step column and one column a metric (floating point) is made long.
+    """
+    if {"metric", "value"} <= set(table.column_names):
+        return table if _numeric(table, "value") else None
+    wide = [c for c in table.column_names if c not in STEPS and pa.types.is_floating(table[c].type)]
+    if not wide or not set(STEPS) & set(table.column_names):
+        return None
+    keys = table.select([c for c in table.column_names if c not in wide])
+    parts = []
+    for column in wide:
+        part = keys.append_column("metric", pa.repeat(pa.scalar(column), table.num_rows))
+        parts.append(part.append_column("value", table[column].cast(pa.float64())))
+    return pa.concat_tables(parts)
 
 
 def split_by_seed(table: pa.Table) -> dict[int | None, pa.Table]:
@@ -76,11 +89,11 @@ def points(table: pa.Table, prefix: str, by: Sequence[str]) -> list[Point]:
     """The metrics of a tidy table: `prefix/metric/condition/...`, averaged over what has no place in a name.
 
     Args:
-        table: with `metric` and `value`; a column `step` or `epoch` makes curves.
+        table: tidy; a column `step` or `epoch` makes curves.
         prefix: first part of every name, the table's.
         by: the condition columns in names, from `conditions`.
     """
-    if not is_tidy(table) or not table.num_rows:
+    if not table.num_rows:
         return []
     step = next((name for name in STEPS if name in table.column_names and _numeric(table, name)), None)
     keys = ["metric", *by, *([step] if step else [])]

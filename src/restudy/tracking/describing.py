@@ -20,14 +20,14 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def verdict_metrics(rows: Rows) -> dict[str, float]:
-    """Per claim its numbers (`claims/A2/estimate`, ...) and its verdict as a score; per verdict word a count."""
+    """Per claim its numbers (`claims/estimate/A2`, ...) and its verdict as a score; per verdict word a count."""
     found: dict[str, float] = {}
     for row in rows:
         judged = numbers(row, NUMBERS)
         if "estimate" in judged:
-            found |= {f"claims/{row['claim']}/{name}": value for name, value in judged.items()}
+            found |= {f"claims/{name}/{row['claim']}": value for name, value in judged.items()}
         if row["verdict"] in SCORES:
-            found[f"claims/{row['claim']}/score"] = SCORES[row["verdict"]]
+            found[f"claims/score/{row['claim']}"] = SCORES[row["verdict"]]
         count = f"verdicts/{row['verdict']}"
         found[count] = found.get(count, 0.0) + 1.0
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +15,7 @@ import pyarrow as pa
 from restudy.catalog.study import study
 from restudy.errors import ConfigError
 from restudy.results.tables import read_table
-from restudy.tracking.curves import Point, clean, conditions, is_tidy, last, points, split_by_seed
+from restudy.tracking.curves import Point, clean, conditions, last, points, split_by_seed, tidied
 from restudy.tracking.describing import dataset_inputs, description, verdict_metrics, verdict_tags
 from restudy.tracking.stored import Job, Stored, verdicts_json
 
@@ -46,9 +47,9 @@ class Record:
 
 def records(found: Stored) -> tuple[Record, list[Record]]:
     """The parent's record and those of its children."""
-    tables = {name: read_table(path) for name, path in sorted(found.tables.items())}
+    tables = _tidy(found.tables.values())
     axes = _axes(found)
-    names = {n: conditions(t, ["seed", *axes]) for n, t in tables.items() if is_tidy(t)}
+    names = {n: conditions(t, ["seed", *axes]) for n, t in tables.items()}
     children = [record for job in found.jobs for record in _children(found, job, names, axes)]
     return _parent(found, tables, names, children), children
 
@@ -56,7 +57,7 @@ def records(found: Stored) -> tuple[Record, list[Record]]:
 def _parent(found: Stored, tables: dict[str, pa.Table], names: dict[str, list[str]], children: list[Record]) -> Record:
     metrics: list[Point] = []
     for name in names:
-        finals = last(points(tables[name], name, conditions(tables[name], ["seed"], PARENT_NAMES)))
+        finals = last(points(tables[name], f"final/{name}", conditions(tables[name], ["seed"], PARENT_NAMES)))
         metrics += [Point(metric, 0, value) for metric, value in sorted(finals.items())]
     rows = read_table(verdicts_json(found.study, found.preset).parent / found.study / "verdicts.parquet").to_pylist()
     metrics += [Point(clean(name), 0, value) for name, value in sorted(verdict_metrics(rows).items())]
@@ -91,10 +92,10 @@ def _parent(found: Stored, tables: dict[str, pa.Table], names: dict[str, list[st
 def _children(found: Stored, job: Job, names: dict[str, list[str]], axes: list[str]) -> list[Record]:
     """One record a seed where the job's tables have seeds, else one for the job."""
     parts: dict[int | None, dict[str, pa.Table]] = {}
-    for path in job.tables:
-        if path.stem in names:
-            for seed, part in split_by_seed(read_table(path)).items():
-                parts.setdefault(seed, {})[path.stem] = part
+    for name, table in _tidy(job.tables).items():
+        if name in names:
+            for seed, part in split_by_seed(table).items():
+                parts.setdefault(seed, {})[name] = part
     common = parts.pop(None, {}) if len(parts) > 1 else {}
     seeds = job.facts.ingredients.get("parameters", {}).get("seeds") or []
     if not parts:
@@ -124,6 +125,12 @@ def _child(found: Stored, job: Job, seed: int | None, metrics: list[Point], axes
         end_ms=end,
         datasets=dataset_inputs(facts.ingredients.get("data", {})),
     )
+
+
+def _tidy(paths: Iterable[Path]) -> dict[str, pa.Table]:
+    """The tables that hold numbers with names, by name; others are artifacts only."""
+    read = {path.stem: tidied(read_table(path)) for path in sorted(paths)}
+    return {name: table for name, table in read.items() if table is not None}
 
 
 def _parameters(job: Job) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import math
 import pyarrow as pa
 import pytest
 
-from restudy.tracking.curves import Point, clean, conditions, last, points, split_by_seed
+from restudy.tracking.curves import Point, clean, conditions, last, points, split_by_seed, tidied
 
 
 def table(**columns: list) -> pa.Table:
@@ -47,11 +47,31 @@ def test_long_curves_are_thinned_and_keep_their_end() -> None:
     assert (curve[0].step, curve[-1].step) == (0, n - 1)
 
 
-def test_tables_that_are_not_tidy_have_no_metrics() -> None:
-    assert points(table(metric=["m"], value=["a"]), "t", []) == []
-    assert points(table(seed=[0], counts=[[1, 2]]), "t", []) == []
+def test_wide_curves_are_made_long() -> None:
+    found = tidied(table(arm=["a", "b"], seed=[0, 0], epoch=[1, 2], loss_nats=[0.5, 0.25], accuracy=[0.1, 0.2]))
+    assert conditions(found, ["seed"]) == ["arm"]
+    assert [(p.name, p.step, p.value) for p in points(found, "t", ["arm"])] == [
+        ("t/accuracy/a", 1, 0.1),
+        ("t/accuracy/b", 2, 0.2),
+        ("t/loss_nats/a", 1, 0.5),
+        ("t/loss_nats/b", 2, 0.25),
+    ]
+
+
+def test_tables_that_hold_no_metrics() -> None:
+    assert tidied(table(metric=["m"], value=["a"])) is None
+    assert tidied(table(seed=[0], counts=[[1, 2]])) is None
+    assert tidied(table(seed=[0], width=[1.5])) is None
     empty = pa.table({"metric": pa.array([], pa.string()), "value": pa.array([], pa.float64())})
-    assert points(empty, "t", []) == []
+    assert points(tidied(empty), "t", conditions(empty)) == []
+
+
+def test_numbers_go_before_words() -> None:
+    rows = [(m, d, i) for m in "abc" for d in range(4) for i in range(3)]
+    found = table(metric=["m"] * 36, value=[1.0] * 36, depth=[r[1] for r in rows], method=[r[0] for r in rows])
+    found = found.append_column("twin", found["depth"])
+    assert conditions(found) in (["method", "depth"], ["method", "twin"])
+    assert conditions(found, most=5) == ["method"]
 
 
 def test_seeds_and_missing_values() -> None:

@@ -38,11 +38,11 @@ def test_what_an_ingest_shows(ready: Path) -> None:
     assert parent.data.tags["claim.A2"] == "not testable"
     assert parent.data.tags["restudy.verdict"] == "partially"
     assert parent.data.tags["mlflow.source.git.commit"] == material.RUN["commit"]
-    assert parent.data.metrics["claims/A1/estimate"] == 0.5
-    assert parent.data.metrics["claims/A1/score"] == 1.0
-    assert "claims/A2/score" not in parent.data.metrics
+    assert parent.data.metrics["claims/estimate/A1"] == 0.5
+    assert parent.data.metrics["claims/score/A1"] == 1.0
+    assert "claims/score/A2" not in parent.data.metrics
     assert parent.data.metrics["verdicts/reproduced"] == 1
-    assert "training/loss_nats/cnn" in parent.data.metrics
+    assert "final/training/loss_nats/cnn" in parent.data.metrics
     assert [(d.dataset.name, d.dataset.digest) for d in parent.inputs.dataset_inputs] == [
         ("made_up", material.SUM[:36])
     ]
