@@ -9,6 +9,7 @@ import click
 
 from restudy.cli.claims import claims, extend, power, showcase, verdicts
 from restudy.cli.pipeline import (
+    dvc_check,
     dvc_stage,
     dvc_yaml,
     estimate,
@@ -34,7 +35,7 @@ for command in (run, status, explain, estimate, restore, publish, new, verdicts,
     cli.add_command(command)
 for command in (data, diff, bundle, track, ui):
     cli.add_command(command)
-for command in (fingerprints, showcase, dvc_yaml, dvc_stage):
+for command in (fingerprints, showcase, dvc_yaml, dvc_check, dvc_stage):
     cli.add_command(command)
 
 

@@ -159,6 +159,26 @@ def publish(preset: str, study: str | None, push: bool, remote: str | None) -> N
     raise SystemExit(1 if found.incomplete else 0)
 
 
+@click.command("dvc-check")
+@click.argument("store", type=click.Path(exists=True, file_okay=False))
+@click.option("--remove", is_flag=True, help="Remove them: the next `restudy publish --push` stores them anew.")
+def dvc_check(store: str, remove: bool) -> None:
+    """Hash every object of a DVC cache or directory remote; name the corrupted ones, exit code 1 if there are any."""
+    from pathlib import Path
+
+    from restudy.bench.objects import corrupted, names
+
+    known, bad = names(Path(store)), 0
+    for path in corrupted(Path(store)):
+        bad += 1
+        click.echo(f"corrupted {path}: {known.get(path.parent.name + path.name, 'of another checkout')}")
+        if remove:
+            path.chmod(0o644)
+            path.unlink()
+    click.echo(f"{bad} corrupted objects" + (" removed" if bad and remove else ""))
+    raise SystemExit(1 if bad else 0)
+
+
 @click.command("dvc-stage", hidden=True)
 @click.argument("part")
 @click.argument("preset")
