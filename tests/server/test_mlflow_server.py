@@ -174,7 +174,7 @@ def test_live_curves_go_when_the_results_come(server: str, project: Path, monkey
 
 
 def test_live_curves_cost_under_two_percent(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from restudy.tracking import benchmark
+    from restudy.tracking.overhead import benchmark
 
     monkeypatch.setenv("RESTUDY_LIVE", "1")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", server)

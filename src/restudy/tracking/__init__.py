@@ -13,7 +13,6 @@ import importlib
 _HOMES = {
     "Ingested": "ingesting",
     "LiveCurves": "live",
-    "benchmark": "overhead",
     "default_uri": "address",
     "ingest": "ingesting",
     "ingest_or_warn": "ingesting",
