@@ -10,7 +10,7 @@ RUN := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/restudy
 SELECT := --preset $(PRESET) $(if $(STUDY),--study $(STUDY))
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 
-.PHONY: reproduce smoke figures notebooks report verdicts setup peers lock lint test test-full bench ui clean help
+.PHONY: reproduce smoke figures notebooks report verdicts setup peers cluster lock lint test test-full bench ui clean help
 
 reproduce: setup ## environment, data, every study, report
 	$(RUN) run $(SELECT) --cores $(CORES)
@@ -38,8 +38,12 @@ $(BIN)/.restudy: pyproject.toml constraints.txt
 peers: setup ## the optional libraries that `make bench` compares with
 	$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt --group peers
 
+cluster: setup ## Snakemake's SLURM executor, in $(VENV)/cluster; put that folder on PYTHONPATH to use it
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --target $(VENV)/cluster --no-deps -c constraints.txt \
+	  snakemake-executor-plugin-slurm snakemake-executor-plugin-slurm-jobstep throttler
+
 lock: setup ## solve the environment anew
-	$(BIN)/uv pip compile pyproject.toml --group dev --group peers --universal --python-version 3.11 --no-annotate --quiet -o constraints.txt
+	$(BIN)/uv pip compile pyproject.toml --group dev --group peers --group cluster --universal --python-version 3.11 --no-annotate --quiet -o constraints.txt
 
 lint: setup ## ruff, snakefmt, mypy
 	$(BIN)/ruff check src tests

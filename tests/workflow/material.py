@@ -74,7 +74,7 @@ def add(project: Project, slug: str, first: str = "") -> Path:
         "import numpy as np\n",
         "import json\nimport os\nimport time\nfrom pathlib import Path\n\nimport numpy as np\n",
     )
-    edit(source, "    rows, curves = [], []\n", f"    rows, curves = [], []\n    {first or 'pass'}\n")
+    edit(source, "    for seed in seeds:\n", f"    {first or 'pass'}\n    for seed in seeds:\n")
     return source
 
 
