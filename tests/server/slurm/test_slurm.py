@@ -64,7 +64,8 @@ def test_a_cluster_gives_the_bytes_of_the_local_run(cluster: Path, toys: Project
 def test_a_failing_job_is_named_and_the_other_study_goes_on(cluster: Path, toys: Project) -> None:
     shutil.rmtree(toys.root / "results")
     source = toys.study("toy_one") / "descend.py"
-    source.write_text(source.read_text().replace("    for seed in seeds:", "    raise ValueError('no such luck')\n    for seed in seeds:", 1))
+    text, loop = source.read_text(), "    for seed in seeds:"
+    source.write_text(text.replace(loop, f"    raise ValueError('no such luck')\n{loop}", 1))
     said = on_cluster(toys, "--study", "toy_one", code=1)
     line = next(line for line in said.splitlines() if "FAILED" in line)
     assert "toy_one descend s0" in line and "no such luck" in line and "work/logs/smoke/toy_one/descend.s0.log" in line
