@@ -21,7 +21,8 @@ from types import TracebackType
 from typing import Any
 
 SECONDS_BETWEEN = 5.0
-TIMEOUT_SECONDS = 3.0
+TIMEOUT_SECONDS = 10.0  # of one request; only the sending thread waits
+CLOSE_SECONDS = 6.0  # the most that the end of a training waits for it
 POINTS_PER_BATCH = 1000
 MOST_WAITING = 100_000  # points kept while the server is slow; further ones are dropped
 MOST_FAILURES = 3  # in a row, then the curves of this run end
@@ -79,7 +80,7 @@ class LiveCurves:
         """Send what is left, waiting a few seconds at most."""
         self._done.set()
         if self._thread is not None:
-            self._thread.join(2 * TIMEOUT_SECONDS)
+            self._thread.join(CLOSE_SECONDS)
 
     def __enter__(self) -> LiveCurves:
         return self
