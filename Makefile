@@ -64,7 +64,7 @@ ui: setup ## MLflow's pages of all runs
 	$(RUN) ui
 
 clean: ## what was computed here, never data or environment
-	rm -rf results models figures report work .snakemake mlruns mlflow.db
+	rm -rf results models figures report work .snakemake mlruns mlflow.db mlflow.db.lock
 
 help: ## this list
 	@grep -hE '^[a-z -]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 34

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import torch
 
+    from restudy.tracking.live import LiveCurves
+
 Outputs = dict[str, Any]
 """Declared name -> pyarrow.Table, or dict[str, torch.Tensor] for tensors."""
 
@@ -28,12 +30,24 @@ class Context:
             this code, these parameters and data, so a resumed job may trust it.
         tables: upstream Parquet files by table name, matching jobs only.
         weights: upstream safetensors files by name, matching jobs only.
+        job: study, preset, stage, shard and fingerprint, which name the job's live curves.
     """
 
     checkpoints: Path
     device: str = "cpu"
     tables: Mapping[str, Sequence[Path]] = field(default_factory=dict)
     weights: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+    job: tuple[str, ...] = ()
+
+    def live(self, seed: int | None = None) -> LiveCurves:
+        """Curves to watch while a long training runs: `live.log(step, loss_nats=...)`.
+
+        Sends nothing unless a server is configured (docs/tracking.md), never raises, and is part of no result.
+        """
+        from restudy.tracking.live import LiveCurves, live_key
+
+        study, preset, stage, shard, fingerprint = self.job or ("none", "none", "none", "none", "none")
+        return LiveCurves(live_key(study, preset, stage, shard, fingerprint, seed))
 
     def table(self, name: str) -> pa.Table:
         """An upstream table, merged over the matching jobs.

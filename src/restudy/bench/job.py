@@ -10,6 +10,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
+import restudy.tracking.live  # noqa: F401 - loaded before a stage's own imports are watched
 from restudy import layout
 from restudy.bench.facts import Clock, write_run_json
 from restudy.bench.lease import lease

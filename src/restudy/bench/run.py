@@ -145,14 +145,9 @@ def write_fingerprints_of(slugs: Sequence[str], preset: str) -> None:
 def _track(slugs: Sequence[str], preset: str) -> None:
     if os.environ.get("RESTUDY_TRACKING", "1") == "0":
         return
-    from restudy.tracking.marker import pending
+    from restudy.tracking.ingesting import ingest_pending
 
-    waiting = pending(slugs, preset)
-    if waiting:
-        from restudy.tracking.ingesting import ingest_or_warn
-
-        for slug in waiting:
-            ingest_or_warn(slug, preset)
+    ingest_pending(slugs, preset)
 
 
 def _restore_index(slugs: Sequence[str], preset: str) -> None:

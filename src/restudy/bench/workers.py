@@ -14,7 +14,7 @@ from restudy.bench.context import Context
 from restudy.bench.facts import facts_of, run_facts
 from restudy.bench.outputs import outputs
 from restudy.errors import RestudyError
-from restudy.provenance.fingerprint import FOREST, Node, upstream
+from restudy.provenance.fingerprint import FOREST, Node, fingerprint, upstream
 from restudy.provenance.stamp import stamp_bytes, stamp_json, stamp_parquet, stamp_tensors
 from restudy.results.tables import merge, read_table
 
@@ -82,7 +82,8 @@ def _context(node: Node, checkpoints: Path) -> Context:
         for path in outputs(above):
             group = tables if path.suffix == ".parquet" else weights
             group.setdefault(path.stem, []).append(path)
-    return Context(checkpoints, node.plan.device, tables, weights)
+    job = (node.study, node.preset, node.name, node.shard, fingerprint(node))
+    return Context(checkpoints, node.plan.device, tables, weights, job)
 
 
 def _settle_torch() -> None:
