@@ -33,7 +33,7 @@ def json_path(preset: str) -> Path:
 
 
 def record(slugs: Sequence[str], preset: str) -> dict[str, Any]:
-    """Add the stored results of some studies to the committed file and write README's tables anew.
+    """Add the stored results of some studies, and a picture of each, and write README's tables anew.
 
     Raises:
         ResultError: a study's verdicts are missing or stale.
@@ -47,6 +47,8 @@ def record(slugs: Sequence[str], preset: str) -> dict[str, Any]:
         if problem := verify(layout.root() / outputs(node)[0], fingerprint(node)):
             raise ResultError(problem, where=str(outputs(node)[0]), remedy=f"run `make reproduce PRESET={preset}`")
         content["studies"][slug] = _study(slug, preset)
+        picture = layout.figures(preset, slug) / f"{plan(slug, preset).study.file.picture or 'forest'}.png"
+        write_atomically(layout.root() / "docs" / "images" / f"{slug}.png", picture.read_bytes())
     write(content)
     return content
 

@@ -115,6 +115,7 @@ class StudyFile(Strict):
     devices: dict[Literal["cpu", "cuda"], dict[Name, dict[str, Any]]] = {}
     presets: dict[Name, Preset]
     extension: int | None = Field(default=None, ge=6)
+    picture: Name | None = None
 
 
 class DerivedPreset(Strict):

@@ -191,6 +191,8 @@ def _check_presets(found: Study) -> None:
 
 def _check_figures(found: Study) -> None:
     known = {t for stage in found.file.stages.values() for t in stage.tables} | RESERVED_TABLES
+    if found.file.picture is not None and found.file.picture not in {*found.file.figures, "forest"}:
+        raise ConfigError(f"picture {found.file.picture!r}", where=found.where, remedy="name a figure of the study")
     for name, figure in found.file.figures.items():
         if unknown := [t for t in figure.tables if t not in known]:
             raise ConfigError(f"figures.{name}.tables {unknown}", where=found.where, remedy=f"known: {sorted(known)}")
