@@ -26,8 +26,11 @@ def units_first(values: Tensor) -> Tensor:
 
 
 def histogram(values: Tensor, bins: int = 48) -> Histogram:
-    """Return the histogram of all values, any shape, between their least and their greatest."""
+    """Return the histogram of all values, any shape, between their least and their greatest; only finite ones count."""
     flat = values.detach().double().flatten()
+    flat = flat[flat.isfinite()]
+    if not len(flat):
+        return Histogram(math.nan, math.nan, (0,) * bins, math.nan, math.nan)
     low, high = float(flat.min()), float(flat.max())
     if high > low:
         counts = torch.histc(flat, bins, low, high)

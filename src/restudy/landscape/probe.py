@@ -87,14 +87,25 @@ class Probe:
             leaves = self.leaves(weights)
             with self._watching(watch) as outputs:
                 loss = self._run(leaves)
-            missing = [name for name in watch if name not in outputs]
-            if missing:
+            if missing := [name for name in watch if name not in outputs]:
                 raise ConfigError(f"modules {', '.join(missing)} did not run", where="Probe", remedy="watch others")
             seen = [outputs[name] for name in watch]
             found = torch.autograd.grad(loss, [*leaves.values(), *seen], allow_unused=True, materialize_grads=True)
         kept = {name: outputs[name].detach() for name in watch} if keep_outputs else {}
         gradient = dict(zip(leaves, found[: len(leaves)], strict=True))
         return Point(loss.detach(), gradient, kept, dict(zip(watch, found[len(leaves) :], strict=True)))
+
+    def outputs(self, names: Sequence[str]) -> dict[str, Tensor]:
+        """Return the outputs of the named modules at the current weights; a forward pass without graph.
+
+        Raises:
+            ConfigError: as in `point`.
+        """
+        with self._undisturbed(), torch.no_grad(), self._watching(names) as seen:
+            self._run(self.weights)
+        if missing := [name for name in names if name not in seen]:
+            raise ConfigError(f"modules {', '.join(missing)} did not run", where="Probe", remedy="watch others")
+        return {name: seen[name].detach() for name in names}
 
     @contextmanager
     def graph(self, weights: Weights | None = None) -> Iterator[tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]]:
@@ -113,14 +124,17 @@ class Probe:
     def moved(self, gradient: Weights, size: float, only: Sequence[str] | None = None) -> dict[str, Tensor]:
         """Return the current weights minus `size` times the gradient, at all parameters or at those named."""
         chosen = self.weights.keys() if only is None else set(only)
-        return {
-            n: torch.sub(w, gradient[n], alpha=size) if n in chosen and size else w for n, w in self.weights.items()
+        return {  # a clone keeps the memory format, which a difference of two may not
+            n: w.clone().sub_(gradient[n], alpha=size) if n in chosen and size else w for n, w in self.weights.items()
         }
 
     def _run(self, weights: Weights) -> Tensor:
         """Run the objective with these weights and a copy of the buffers, from the fixed random state."""
         if self.seed is not None:
-            torch.manual_seed(self.seed)
+            torch.default_generator.manual_seed(self.seed)
+            for device in self._devices:
+                with torch.cuda.device(device):
+                    torch.cuda.manual_seed(self.seed)
         else:
             torch.set_rng_state(self._states[0])
             for device, state in zip(self._devices, self._states[1], strict=True):
@@ -154,8 +168,9 @@ class Probe:
             raise ConfigError(f"no module {', '.join(unknown)}", where="Probe", remedy="see model.named_modules()")
 
         def keep(name: str) -> Callable[..., None]:
-            def hook(module: nn.Module, inputs: Any, output: Tensor) -> None:
+            def hook(module: nn.Module, inputs: Any, output: Tensor) -> Tensor:
                 outputs[name] = output
+                return output.clone()  # what follows may work in place
 
             return hook
 
