@@ -99,3 +99,12 @@ def test_figures_have_captions_and_alt_text(slug: str) -> None:
 
 def test_study_file_is_plain_data(slug: str) -> None:
     assert json.dumps(study(slug).file.model_dump())
+
+
+def test_stages_know_nothing_of_the_bench_but_the_context(slug: str) -> None:
+    """The bench is no part of a fingerprint, so nothing of it may decide a result."""
+    for path in study(slug).folder.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert {n for n in names if n.startswith("restudy.bench")} <= {"restudy.bench.context"}, path.name

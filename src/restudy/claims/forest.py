@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_SLIM: Final = 0.4  # height of a row without numbers, in rows
 STYLE: Final[dict[str, tuple[str, str, str]]] = {
     REPRODUCED: ("#009E73", "o", "full"),
     PARTIALLY: ("#56B4E9", "o", "left"),
@@ -32,7 +33,8 @@ def forest(result: StudyVerdicts | Iterable[Verdict], *, title: str | None = Non
     """A matplotlib figure with one row per claim, parts below their claim; sizes in inches.
 
     Dot: estimate; bar: the two one-sided bounds; thin line: no effect; dashed line: SESOI or bound; shaded:
-    the region in which the claim holds. Rows without numbers show their verdict as a word only.
+    the region in which the claim holds. Rows without numbers show their verdict as a word only; claims that are
+    not judged at the preset are left out.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -40,10 +42,20 @@ def forest(result: StudyVerdicts | Iterable[Verdict], *, title: str | None = Non
     rows = _rows(result)
     if title is None:
         title = _title(result) if isinstance(result, StudyVerdicts) else ""
-    figure = Figure(figsize=(width, 0.9 + 0.52 * max(len(rows), 1)), layout=None)
+    heights = [_SLIM if verdict.estimate is None else 1.0 for verdict in rows] or [1.0]
+    figure = Figure(figsize=(width, 0.9 + 0.52 * sum(heights)), layout=None)
     FigureCanvasAgg(figure)
-    top = 1 - 0.5 / figure.get_figheight()
-    grid = figure.add_gridspec(max(len(rows), 1), 1, left=0.13, right=0.60, top=top, bottom=0.06, hspace=1.1)
+    high = figure.get_figheight()
+    grid = figure.add_gridspec(
+        len(heights),
+        1,
+        height_ratios=heights,
+        left=0.27,
+        right=0.66,
+        top=1 - 0.45 / high,
+        bottom=0.4 / high,
+        hspace=1.1,
+    )
     for i, verdict in enumerate(rows):
         _row(figure.add_subplot(grid[i]), verdict)
     figure.suptitle(title, x=0.02, ha="left", fontsize=10)
@@ -52,12 +64,12 @@ def forest(result: StudyVerdicts | Iterable[Verdict], *, title: str | None = Non
 
 def _rows(result: StudyVerdicts | Iterable[Verdict]) -> list[Verdict]:
     if not isinstance(result, StudyVerdicts):
-        return list(result)
-    found = []
+        return [verdict for verdict in result if verdict.verdict != NOT_TESTABLE]
+    found: list[Verdict] = []
     for verdict in result.verdicts:
         found.append(verdict)
         found += [part for part in result.parts if part.claim == verdict.claim]
-    return found
+    return [verdict for verdict in found if verdict.verdict != NOT_TESTABLE]
 
 
 def _title(result: StudyVerdicts) -> str:
@@ -90,12 +102,24 @@ def _row(axis: Axes, v: Verdict) -> None:
         axis.spines["bottom"].set_visible(False)
     else:
         _marks(axis, v, colour, marker, fill)
-    name = f"{v.claim} / {v.part}" if v.part else v.claim + (" *" if v.primary else "")
+    name = _shortened(v.part, 32) if v.part else v.claim + (" *" if v.primary else "")
     axis.text(-0.03, 0.5, name, transform=axis.transAxes, ha="right", va="center", fontsize=8)
-    label = v.text if len(v.text) <= 42 else v.text[:41] + "\N{HORIZONTAL ELLIPSIS}"
-    axis.text(1.03, 0.62, label, transform=axis.transAxes, va="center", fontsize=8, weight="bold", color=colour)
+    axis.text(
+        1.03,
+        0.62,
+        _shortened(v.text, 42),
+        transform=axis.transAxes,
+        va="center",
+        fontsize=8,
+        weight="bold",
+        color=colour,
+    )
     beside = f"n = {v.n}" + (f"; {', '.join(flag[:40] for flag in v.flags)}" if v.flags else "")
     axis.text(1.03, 0.12, beside, transform=axis.transAxes, va="center", fontsize=6.5, color="#555555")
+
+
+def _shortened(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def _marks(axis: Axes, v: Verdict, colour: str, marker: str, fill: str) -> None:

@@ -18,6 +18,8 @@ from restudy import layout
 from restudy.errors import ConfigError
 
 OURS = "restudy"
+# What hands a stage its inputs and takes its outputs is no part of a result; studies import `bench.context` only.
+PLUMBING = "restudy.bench"
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,9 @@ def _parse(module: str) -> _Parsed:
 
 
 def _existing(name: str) -> Iterator[str]:
-    """The module itself, or its parent where the last part is an attribute."""
+    """The module itself, or its parent where the last part is an attribute; nothing of the bench (see PLUMBING)."""
+    if name == PLUMBING or name.startswith(f"{PLUMBING}."):
+        return
     if source_path(name):
         yield name
     elif source_path(name.rpartition(".")[0]):

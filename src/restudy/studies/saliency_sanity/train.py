@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from torch import Tensor, nn
 from restudy.bench.context import Context, Outputs
 from restudy.models import derive_seed
 from restudy.studies.saliency_sanity import nets
-from restudy.training import History, evaluate, train_classifier
+from restudy.training import Epoch, History, evaluate, train_classifier
 from restudy.training.supervised import Precision
 
 ARMS = ("true", "retrain", "permuted")
@@ -86,21 +87,29 @@ def train_models(
         usual = Recipe(max(1, round(images_seen / len(images))), batch_size, None, 1)
         hard = Recipe(permuted_epochs, permuted_batch_size, permuted_target, 10)
         few = images[:permuted_images], permuted(labels[:permuted_images], seed)
+        live = context.live(seed)
         for arm in ARMS:
             recipe, shown = (hard, few) if arm == "permuted" else (usual, (images, labels))
             key = f"{pair}/s{seed}/{arm}"
             model = nets.build(pair, sizes, arm_seed(seed, arm)).to(context.device)
             checkpoint = context.checkpoints / f"{key.replace('/', '-')}.pt"
+            settings["on_epoch"] = partial(_watch, live, arm)
             history = _trained(model, shown, recipe, arm_seed(seed, arm), checkpoint, settings)
             where = {"pair": pair, "seed": seed, "arm": arm}
             rows += [where | found for found in _measured(model, shown, test, history)]
             curves += [where | vars(epoch) for epoch in history.epochs]
             weights |= {f"{key}/{name}": value.contiguous() for name, value in model.state_dict().items()}
+        live.close()
     return {
         "training": pa.Table.from_pylist(rows, schema=TRAINING),
         "curves": pa.Table.from_pylist(curves, schema=CURVES),
         "weights": weights,
     }
+
+
+def _watch(live: Any, arm: str, epoch: Epoch) -> None:
+    """Send an epoch to the live curves, if anybody watches."""
+    live.log(epoch.epoch, **{f"{arm}_loss_nats": epoch.loss_nats, f"{arm}_accuracy": epoch.accuracy})
 
 
 def _trained(
