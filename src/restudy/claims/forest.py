@@ -7,7 +7,7 @@ word, as a marker shape, and as a colour (Okabe and Ito's palette); the first tw
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .study import StudyVerdicts
 from .verdict import Verdict
@@ -102,20 +102,19 @@ def _row(axis: Axes, v: Verdict) -> None:
         axis.spines["bottom"].set_visible(False)
     else:
         _marks(axis, v, colour, marker, fill)
-    name = _shortened(v.part, 32) if v.part else v.claim + (" *" if v.primary else "")
+    name = _shortened(v.part, 30) if v.part else v.claim + (" *" if v.primary else "")
     axis.text(-0.03, 0.5, name, transform=axis.transAxes, ha="right", va="center", fontsize=8)
-    axis.text(
-        1.03,
-        0.62,
-        _shortened(v.text, 42),
-        transform=axis.transAxes,
-        va="center",
-        fontsize=8,
-        weight="bold",
-        color=colour,
-    )
-    beside = f"n = {v.n}" + (f"; {', '.join(flag[:40] for flag in v.flags)}" if v.flags else "")
-    axis.text(1.03, 0.12, beside, transform=axis.transAxes, va="center", fontsize=6.5, color="#555555")
+    word: dict[str, Any] = {
+        "transform": axis.transAxes,
+        "va": "center",
+        "fontsize": 8,
+        "weight": "bold",
+        "color": colour,
+    }
+    axis.text(1.03, 0.5 if v.estimate is None else 0.62, _shortened(v.text, 42), **word)
+    if v.estimate is not None:
+        beside = f"n = {v.n}" + (f"; {', '.join(flag[:40] for flag in v.flags)}" if v.flags else "")
+        axis.text(1.03, 0.12, beside, transform=axis.transAxes, va="center", fontsize=6.5, color="#555555")
 
 
 def _shortened(text: str, length: int) -> str:
