@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -104,9 +105,22 @@ def all_targets(preset: str, kinds: Iterable[str] = ()) -> list[str]:
     return [target for slug in studies_at(preset) for target in targets(slug, preset, kinds)]
 
 
-def priority(kind: str) -> int:
-    """Finished studies get their verdicts and pages before other studies start."""
-    return {"stage": 0, "table": 10, "verdicts": 20, "figure": 15, "notebook": 25, "page": 30}[kind]
+def priority(kind: str) -> Callable[[Any], float]:
+    """A priority function: cheap studies first, and what finishes a study before what starts another."""
+    base = {"stage": 0, "table": 10, "verdicts": 20, "figure": 15, "notebook": 25, "page": 30}[kind]
+
+    def of(wildcards: Any) -> float:
+        order = _by_cost(str(wildcards.preset))
+        return base + 9 * (1 - order.index(str(wildcards.study)) / len(order))
+
+    return of
+
+
+@cache
+def _by_cost(preset: str) -> list[str]:
+    """The studies of a preset, the one of the least declared cost first."""
+    costs = {slug: sum(line.core_minutes for line in plan(slug, preset).spec.cost) for slug in studies_at(preset)}
+    return sorted(costs, key=lambda slug: (costs[slug], slug))
 
 
 def guard() -> None:
