@@ -16,7 +16,7 @@ from typing import Any
 from restudy import layout
 from restudy.bench.outputs import outputs
 from restudy.catalog.device import device_class
-from restudy.catalog.plan import studies_at
+from restudy.catalog.plan import plan, studies_at
 from restudy.catalog.study import slugs, study
 from restudy.errors import ConfigError
 from restudy.provenance.closure import closure
