@@ -60,7 +60,9 @@ class LogHandler(LogHandlerBase):
         print(f"restudy: {text}", file=sys.stderr, flush=True)
 
     def on_run_info(self, record: LogRecord) -> None:
-        """The plan: jobs by rule."""
+        """The plan: jobs by rule, once (a dry-run announces it twice)."""
+        if self.total:
+            return
         stats = {k: v for k, v in record.stats.items() if k != "total" and k not in QUIET_RULES}  # type: ignore[attr-defined]
         self.total = int(record.stats.get("total", 0))  # type: ignore[attr-defined]
         word = "would run" if self.common_settings.dryrun else "to run"
