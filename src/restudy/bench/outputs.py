@@ -19,6 +19,8 @@ def outputs(node: Node) -> list[Path]:
         tensors = [models / node.name / node.shard / f"{name}.safetensors" for name in stage.tensors]
         return [results / "shards" / node.name / node.shard / f"{t}.parquet" for t in stage.tables] + tensors
     if node.kind == "table":
+        if node.name not in node.plan.tables:
+            raise ConfigError(f"no table {node.name!r} at preset {node.preset}", where=node.plan.study.where)
         return [results / f"{node.name}.parquet"]
     if node.kind == "verdicts":
         summary = Path("results") / node.preset / f"{node.study}.verdicts.json"

@@ -48,7 +48,7 @@ def merge(tables: Sequence[pa.Table]) -> pa.Table:
     plain = [t.replace_schema_metadata(None) for t in tables]
     try:
         return pa.concat_tables(plain, promote_options="permissive").combine_chunks()
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise ResultError(
             f"tables of one stage differ: {error}", remedy="return the same columns from every job"
         ) from None
