@@ -10,6 +10,7 @@ import numpy as np
 from restudy.studies.batch_norm.tidy import (
     BN,
     STD,
+    Array,
     BySeed,
     Tables,
     by_seed,
@@ -51,9 +52,16 @@ def steps_ratio(arm: str) -> Measure:
     return measure
 
 
-def _reached(steps: np.ndarray, accuracy: np.ndarray, level: float) -> float:
+def _reached(steps: Array, accuracy: Array, level: float) -> float:
+    """The step at which a level is first reached, on the line between two windows; the last step where it never is."""
     above = np.flatnonzero(accuracy >= level)
-    return float(steps[above[0]] if len(above) else steps[-1])
+    if not len(above):
+        return float(steps[-1])
+    place = int(above[0])
+    if place == 0:
+        return float(steps[0])
+    low, high = accuracy[place - 1], accuracy[place]
+    return float(steps[place - 1] + (steps[place] - steps[place - 1]) * (level - low) / (high - low))
 
 
 def share_of_gap(arm: str, share: float) -> Measure:

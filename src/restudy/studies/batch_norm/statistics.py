@@ -139,8 +139,9 @@ curvature_gap = statistic(curvature_contrast(1.5), "Contrast of g'Hg/||g||^2, pl
 output_gradient_gap = statistic(output_gradient_at_equal_loss, output_gradient_at_equal_loss.__doc__ or "")
 
 
-def _share_low(cells: np.ndarray) -> float:
-    return float((cells <= 0.5).mean())
+def _low(cells: np.ndarray) -> float:
+    """A fifth of the cells lie at or below this."""
+    return float(np.quantile(cells, 0.2))
 
 
 def _deep(rate: str) -> dict[str, Statistic]:
@@ -151,7 +152,7 @@ def _deep(rate: str) -> dict[str, Statistic]:
     smooth = log_ratio("effective_smoothness", one=std, other=bn, prefix=DEEP)
     return {
         "cosine": statistic(median, f"Median cosine of the plain network's gradients, {rate}."),
-        "low": statistic(shift_cells(bn, _share_low, prefix=DEEP), f"Share of BN's cosines up to .5, {rate}."),
+        "low": statistic(shift_cells(bn, _low, prefix=DEEP), f"A fifth of BN's cosines are below this, {rate}."),
         "size": statistic(shift_size_ratio(bn, std, prefix=DEEP), f"Median of ||G - G'||, BN over plain, {rate}."),
         "loss": statistic(gaps["loss_range"], f"log10 of the loss range, plain over BN, {rate}."),
         "change": statistic(gaps["gradient_change"], f"log10 of the gradient change, plain over BN, {rate}."),
