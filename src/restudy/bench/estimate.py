@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from restudy import layout
 from restudy.bench.facts import run_facts
@@ -34,8 +35,8 @@ class Estimate:
     actual: float | None
 
 
-def estimate(slug: str, preset: str) -> Estimate:
-    """Estimate a study at a preset."""
+def estimate(slug: str, preset: str, current: Container[Path] | None = None) -> Estimate:
+    """Estimate a study at a preset; `current` are the outputs known to be so, else every output is verified."""
     every = list(nodes(slug, preset))
     shares = _declared_shares(slug, preset)
     total = left = 0.0
@@ -47,7 +48,11 @@ def estimate(slug: str, preset: str) -> Estimate:
         known += recorded is not None
         total += seconds
         spent.append(_run_seconds(node))
-        if any(verify(layout.root() / path, fingerprint(node)) for path in outputs(node)):
+        if current is None:
+            left_over = any(verify(layout.root() / path, fingerprint(node)) for path in outputs(node))
+        else:
+            left_over = any(path not in current for path in outputs(node))
+        if left_over:
             left += seconds
             jobs += 1
     declared = sum(c.core_minutes for c in plan(slug, preset).spec.cost)
@@ -55,9 +60,9 @@ def estimate(slug: str, preset: str) -> Estimate:
     return Estimate(slug, total / 60, left / 60, jobs, known / len(every), declared, actual)
 
 
-def estimate_all(slugs: Iterable[str], preset: str) -> list[Estimate]:
+def estimate_all(slugs: Iterable[str], preset: str, current: Container[Path] | None = None) -> list[Estimate]:
     """Estimates of several studies."""
-    return [estimate(slug, preset) for slug in slugs]
+    return [estimate(slug, preset, current) for slug in slugs]
 
 
 def recorded_seconds(node: Node) -> float | None:

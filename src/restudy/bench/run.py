@@ -65,7 +65,11 @@ def run(preset: str, slug: str | None, cores: int, target: str = "all", extra: S
     with run_lock(f"restudy run --preset {preset}{f' --study {slug}' if slug else ''}") as descriptor:
         found = settle(slugs, preset)
         say(f"{len(found.current) + len(found.unrecorded)} outputs are current, {len(found.stale)} stale")
-        estimates = estimate_all(slugs, preset)
+        if found.complete and not extra and (layout.report(preset) / "index.html").is_file():
+            say("nothing to be done")
+            _afterwards(slugs, preset)
+            return 0
+        estimates = estimate_all(slugs, preset, {*found.current, *found.unrecorded})
         seconds = sum(e.left for e in estimates) * 60 / max(cores, 1)
         if any(e.jobs for e in estimates):
             print(table(estimates, cores), file=sys.stderr)

@@ -32,12 +32,18 @@ OLD_SECONDS = 3600
 
 @dataclass
 class Settled:
-    """What was found: current files, files to be recorded, and files set aside with the reason."""
+    """What was found: current files, files to be recorded, missing ones, and files set aside with the reason."""
 
     current: list[Path] = field(default_factory=list)
     unrecorded: list[Path] = field(default_factory=list)
     set_aside: dict[Path, str] = field(default_factory=dict)
     stale: dict[Path, str] = field(default_factory=dict)
+    missing: list[Path] = field(default_factory=list)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every output is there and current."""
+        return not (self.set_aside or self.stale or self.missing)
 
 
 def inspect(slugs: Iterable[str], preset: str) -> Settled:
@@ -45,6 +51,7 @@ def inspect(slugs: Iterable[str], preset: str) -> Settled:
     found = Settled()
     for path, node in expected(slugs, preset).items():
         if not (layout.root() / path).is_file():
+            found.missing.append(path)
             continue
         wanted = fingerprint(node)
         problem = verify(layout.root() / path, wanted)
