@@ -178,3 +178,13 @@ def test_restore_without_records_runs_nothing(toys: Project) -> None:
     (toys.root / ".snakemake").rename(toys.root / "elsewhere")
     assert "newly recorded" in toys.restudy("restore", "--preset", "smoke")
     assert jobs(toys.reproduce()) == Counter()
+
+
+def test_jobs_that_another_preset_has_done_are_taken_over(toys: Project) -> None:
+    (toys.root / "presets.yaml").write_text("more: {inherits: smoke, seeds: 2}\n")
+    toys.reproduce("more", "--target", "verdicts")
+    where = toys.root / "results/more/toy_one/shards/descend"
+    taken = {s: json.loads((where / s / "steps.run.json").read_text()).get("taken_from") for s in ("s0", "s1")}
+    assert taken == {"s0": "smoke", "s1": None}
+    assert "fresh" in toys.restudy("status", "--preset", "more", "--study", "toy_one", code=None)
+    toys.reproduce("more", "--target", "verdicts")

@@ -13,6 +13,7 @@ from typing import Any
 from restudy.bench.context import Context
 from restudy.bench.facts import facts_of, run_facts
 from restudy.bench.outputs import outputs
+from restudy.bench.reuse import elsewhere
 from restudy.errors import RestudyError
 from restudy.provenance.fingerprint import FOREST, Node, fingerprint, upstream
 from restudy.provenance.stamp import stamp_bytes, stamp_json, stamp_parquet, stamp_tensors
@@ -30,6 +31,8 @@ def work(node: Node, checkpoints: Path) -> tuple[Files, Extra]:
     """
     try:
         if node.kind == "stage":
+            if found := elsewhere(node):
+                return found[1], {"lock_entries": lock_entries(node), "taken_from": found[0]}
             return _stage(node, checkpoints), {"lock_entries": lock_entries(node)}
         return _KINDS[node.kind](node)
     except RestudyError as error:
