@@ -162,7 +162,7 @@ def test_derived_preset_lands_beside_and_leaves_the_frozen_one_alone(toys: Proje
     after = toys.outputs()
     assert {k: v for k, v in after.items() if "/mine/" not in k} == before
     assert "results/mine/toy_one/shards/descend/s1/steps.parquet" in after
-    assert "not the frozen preset" in (toys.root / "report/mine/toy_one.html").read_text()
+    assert "Not the frozen preset" in (toys.root / "report/mine/toy_one.html").read_text()
 
 
 def test_bare_snakemake_sees_edits_and_refuses_results_without_records(toys: Project) -> None:
