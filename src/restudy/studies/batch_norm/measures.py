@@ -85,15 +85,16 @@ def best_accuracy(arm: str) -> Measure:
     return measure
 
 
-def log_ratio(metric: str, *, one: str = STD, other: str = BN, prefix: str = "") -> Measure:
-    """Median over the probes of the first third of training of log10(one / other), at the same steps."""
+def log_ratio(metric: str, *, one: str = STD, other: str = BN, prefix: str = "", late: bool = False) -> Measure:
+    """Median over the probes of the first third (or, `late`, of the rest) of log10(one / other), at the same steps."""
 
     def measure(tables: Tables) -> BySeed:
         table, end = tables[f"{prefix}probes"], first_third(tables[f"{prefix}curves"], one)
         found = {}
         for seed in seeds_of(table):
             a, b = (over_time(table, run, seed, metric) for run in (one, other))
-            values = [log10(a[step] / b[step]) if b[step] else math.nan for step in a if step in b and step <= end]
+            chosen = [step for step in a if step in b and (step > end) == late]
+            values = [log10(a[step] / b[step]) if b[step] else math.nan for step in chosen]
             found[seed] = float(np.median(values)) if values else math.nan
         return found
 

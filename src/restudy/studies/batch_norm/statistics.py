@@ -116,6 +116,10 @@ smoothness_gap = statistic(log_ratio("effective_smoothness"), "log10 of beta_eff
 relative_loss_range_gap = statistic(log_ratio("loss_range_relative"), "The loss range over the loss.")
 relative_gradient_change_gap = statistic(log_ratio("gradient_change_relative"), "The change over the gradient's norm.")
 
+late_loss_range_gap = statistic(log_ratio("loss_range", late=True), "The loss range after the first third.")
+late_gradient_change_gap = statistic(log_ratio("gradient_change", late=True), "The gradient's change after it.")
+late_smoothness_gap = statistic(log_ratio("effective_smoothness", late=True), "beta_eff after the first third.")
+
 # N6
 l1_minus_bn, l2_minus_bn, linf_minus_bn = (_final_minus_bn(arm) for arm in ("l1", "l2", "linf"))
 deep_l1_below_bn = statistic(_l1_below_bn, "log10 of the deep linear network's last loss at 1e-6, BN over l_1.")
