@@ -147,11 +147,13 @@ class _State:
         return parts
 
     def save(self, path: Path | None, recipe: Recipe, records: list[Record]) -> None:
+        """Write everything that the next epoch depends on."""
         if path is not None:
             content = {name: part.state_dict() for name, part in self._parts().items()}
             save_checkpoint(path, content | {"recipe": asdict(recipe), "records": [asdict(r) for r in records]})
 
     def load(self, path: Path | None, recipe: Recipe) -> list[Record]:
+        """Take up a checkpoint; its records, none where there is none."""
         content = load_checkpoint(path) if path is not None else None
         if content is None:
             return []
