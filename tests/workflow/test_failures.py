@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Project
-from tests.workflow.material import add, add_data, edit, jobs
+from tests.workflow.material import add, add_data, declare, edit, jobs
 
 pytestmark = pytest.mark.workflow
 
@@ -66,6 +66,12 @@ def test_one_line_each_the_rest_goes_on_and_only_the_missing_is_made(empty: Proj
     assert "bad_data" not in line_about(empty.reproduce("smoke", "--study", "bad_raise", code=1), "bad_raise")
     said = empty.reproduce("smoke", "--study", "bad_data", "--target", "verdicts")
     assert jobs(said) == Counter({"data": 1, "bad_data_descend": 1, "table": 2, "verdicts_of_study": 1})
+    # Another declaration is another data set: fetched again, and what reads it runs again.
+    (empty.root / "tiny-package/numbers.txt").write_text("40\n")
+    declare(empty, "40\n", empty.root / "tiny-package")
+    said = empty.reproduce("smoke", "--study", "bad_data", "--target", "verdicts")
+    assert jobs(said) == Counter({"data": 1, "bad_data_descend": 1, "table": 2, "verdicts_of_study": 1})
+    assert (empty.root / "data/raw/tiny/numbers.txt").read_bytes() == b"40\n"
 
 
 @pytest.fixture

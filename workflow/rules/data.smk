@@ -14,5 +14,7 @@ rule data:
     wildcard_constraints:
         name=r"[a-z0-9_]+",
     retries: 1
+    params:
+        sum=dag.declared_sum,
     shell:
         "python -m restudy.data fetch {wildcards.name} > {log} 2>&1"

@@ -61,6 +61,13 @@ def data_marker(name: str) -> str:
     return f"{data_folder()}/{name}/SHA256SUMS"
 
 
+def declared_sum(wildcards: Any) -> str:
+    """The declared sum of a data set: another declaration is fetched again."""
+    from restudy.data import data_sum
+
+    return str(data_sum(str(wildcards.name)))
+
+
 def stage_outputs(slug: str, stage: str) -> list[str]:
     """The output patterns of a stage, with the wildcards preset, study, stage and shard."""
     found = study(slug).file.stages.get(stage)
