@@ -20,8 +20,8 @@ OVERLAP = 1.8
 
 
 def ridges(tables: Tables) -> Figure:
-    """Densities of seed 0 by checkpoint, early on top, at the input of the non-linearity; layers by arms."""
-    table = where(tables["activations"], place="input", unit=-1)
+    """Densities of one unit of seed 0 by checkpoint, early on top, before the non-linearity; layers by arms."""
+    table = where(tables["activations"], place="input", unit=0)
     table = where(table, seed=min(table["seed"].to_pylist()))
     layers = sorted(set(table["layer"].to_pylist()), key=lambda n: int(n.removeprefix("conv")))
     with style():

@@ -52,7 +52,9 @@ def _shift_rows(axes: np.ndarray, table: pa.Table, layers: list[str], rate: str)
                 if rate_of(run) == rate:
                     curve(axis, chosen, run)
             axis.set_title(layer if row == 0 else "")
-            if metric == "shift_l2":
+            if metric == "shift_cosine":
+                axis.set_ylim(-1.1, 1.1)
+            else:
                 axis.set_yscale("log")
                 axis.set_xlabel("step")
         axes[row, 0].set_ylabel(name)
@@ -120,19 +122,22 @@ def change_by_length(tables: Tables) -> Figure:
         for axis, (name, step) in zip(axes[0], shown.items(), strict=True):
             for run in runs_of(table):
                 if rate_of(run) == RATE:
-                    _by_length(axis, where(table, run=run, step=step), run)
+                    start = where(tables["probes"], run=run, step=step, metric="gradient_norm")
+                    _by_length(axis, where(table, run=run, step=step), start, run)
             axis.set(title=f"{name}: step {step}", xlabel="step length over the learning rate", xscale="log",
                      yscale="log")  # fmt: skip
-        axes[0, 0].set_ylabel("change of the gradient\nover its norm there")
+            axis.set_xticks([0.5, 1, 2, 4], ["0.5", "1", "2", "4"])
+            axis.minorticks_off()
+        axes[0, 0].set_ylabel("change of the gradient\nover its norm at the weights")
         axes[0, 0].legend()
     return drawn
 
 
-def _by_length(axis: Axes, table: pa.Table, run: str) -> None:
+def _by_length(axis: Axes, table: pa.Table, start: pa.Table, run: str) -> None:
+    sizes = dict(zip(start["seed"].to_pylist(), start["value"].to_pylist(), strict=True))
     lengths = sorted(set(table["length"].to_pylist()))
     middle = []
     for length in lengths:
-        rows = where(table, length=length)
-        change, size = (rows[c].to_numpy() for c in ("gradient_change", "gradient_norm"))
-        middle.append(float(np.median(change / size)))
+        rows = where(table, length=length).to_pylist()
+        middle.append(float(np.median([row["gradient_change"] / sizes[row["seed"]] for row in rows])))
     axis.plot(lengths, middle, label=ARM_NAMES[arm_of(run)], **LOOKS[arm_of(run)])

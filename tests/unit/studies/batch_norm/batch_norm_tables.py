@@ -93,7 +93,7 @@ def drift_and_activations() -> dict[str, pa.Table]:
                             where | _metric("wasserstein", distance * factor),
                         ]
                         counts = generator.multinomial(200, np.full(8, 1 / 8)).tolist()
-                        shape = {"unit": -1, "low": -1.0, "high": 2.0, "mean": 0.5, "spread": 1.0, "counts": counts}
+                        shape = {"unit": 0, "low": -1.0, "high": 2.0, "mean": 0.5, "spread": 1.0, "counts": counts}
                         activations.append(where | shape)
     return {
         "drift": pa.Table.from_pylist(drift, schema=DRIFT),
