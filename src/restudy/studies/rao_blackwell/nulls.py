@@ -22,6 +22,19 @@ def _exchanged(one: str, other: str, *names: str) -> Null:
     return null
 
 
+def _mixed(one: str, other: str) -> Null:
+    """Two arms of the toy exchanged in every second run: both are then a mixture of the two."""
+
+    def null(tables: Tables) -> dict[str, pa.Table]:
+        table = tables["toy"]
+        names, runs = table["arm"].to_pylist(), table["run"].to_pylist()
+        exchanged = {one: other, other: one}
+        new = [exchanged.get(name, name) if run % 2 else name for name, run in zip(names, runs, strict=True)]
+        return {**tables, "toy": _with_values(table, "arm", new)}
+
+    return null
+
+
 def _spoiled(claim: str) -> Null:
     """Every deviation of a claim made 10 larger: an estimator that errs."""
 
@@ -89,7 +102,7 @@ planted_nulls: dict[str, Null] = {
     "R9": _spoiled("R9"),
     "R10": _PLUS,
     "R11": _exchanged("rb5_plus", "gumbel", "moving_validation"),
-    "E1": _exchanged("rb1_plus", "reinforce_plus", "toy"),
+    "E1": _mixed("rb1_plus", "reinforce_plus"),
     "E2": _exchanged("rb1", "reinforce_plus", "semi_validation"),
     "E3": _equal_steps,
     "E4": _PLUS,
