@@ -167,7 +167,7 @@ class Probe:
         if unknown:
             raise ConfigError(f"no module {', '.join(unknown)}", where="Probe", remedy="see model.named_modules()")
 
-        def keep(name: str) -> Callable[..., None]:
+        def keep(name: str) -> Callable[..., Tensor]:
             def hook(module: nn.Module, inputs: Any, output: Tensor) -> Tensor:
                 outputs[name] = output
                 return output.clone()  # what follows may work in place

@@ -1,0 +1,79 @@
+"""A user's model and data from `module:function` or a file."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from restudy.errors import ConfigError
+
+
+def named(name: str) -> Callable[[], Any]:
+    """Return the function that `module:function` names; the working directory is searched too.
+
+    Raises:
+        ConfigError: another form, a module that cannot be imported, no such function.
+    """
+    module, _, function = name.partition(":")
+    if not module or not function:
+        raise ConfigError(f"{name!r} is not module:function", remedy="e.g. mynets:build")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: Callable[[], Any] = getattr(importlib.import_module(module), function)
+    except ImportError as error:
+        raise ConfigError(f"{module} cannot be imported ({error})", where=name, remedy="check the path") from None
+    except AttributeError:
+        raise ConfigError(f"{module} has no {function}", where=name) from None
+    return found
+
+
+def load_model(name: str, seed: int = 0) -> nn.Module:
+    """Return the module that `module:function` builds after `torch.manual_seed(seed)`; ConfigError if it is none."""
+    build = named(name)
+    torch.manual_seed(seed)
+    model = build()
+    if not isinstance(model, nn.Module):
+        raise ConfigError(f"{name} returns {type(model).__name__}", remedy="return a torch.nn.Module")
+    return model
+
+
+def load_data(name: str) -> tuple[Tensor, Tensor]:
+    """Return inputs and targets from a .npz (keys `inputs`, `targets`) or from `module:function`.
+
+    Raises:
+        ConfigError: a file that is missing, unreadable or lacks a key; a function that returns something else.
+    """
+    if not name.endswith(".npz"):
+        found = named(name)()
+        if not (isinstance(found, tuple | list) and len(found) == 2):
+            raise ConfigError(f"{name} does not return (inputs, targets)", remedy="return two arrays or tensors")
+        return torch.as_tensor(found[0]), torch.as_tensor(found[1])
+    try:
+        with np.load(name, allow_pickle=False) as arrays:
+            return _as_float(torch.as_tensor(arrays["inputs"])), _as_float(torch.as_tensor(arrays["targets"]))
+    except KeyError as error:
+        raise ConfigError(f"no array {error}", where=name, remedy="save `inputs` and `targets`") from None
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"cannot be read ({error})", where=name, remedy="give a .npz") from None
+
+
+def _as_float(values: Tensor) -> Tensor:
+    """Real numbers in torch's default precision, others as they are."""
+    return values.to(torch.get_default_dtype()) if values.is_floating_point() else values
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """Return the whole numbers of a text like `0,50,100`; ConfigError for anything else."""
+    try:
+        return tuple(sorted({int(part) for part in text.split(",")}))
+    except ValueError:
+        raise ConfigError(f"steps {text!r}", remedy="give whole numbers with commas, e.g. 0,50,100") from None

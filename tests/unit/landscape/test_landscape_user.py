@@ -1,0 +1,74 @@
+"""A user's own model: tables, figures and a page in a folder; and what probing costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from restudy.cli.landscape import landscape
+from restudy.errors import ConfigError
+from restudy.landscape import benchmark
+from restudy.landscape.load import load_data, load_model, numbers
+from restudy.results import read_table
+
+MODEL = """
+import torch
+from torch import nn
+def build():
+    return nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(inplace=True), nn.Dropout(0.1), nn.Linear(8, 3))
+def data():
+    return torch.randn(64, 4), torch.randint(0, 3, (64,))
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "my_landscape_nets.py").write_text(MODEL)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    generator = np.random.default_rng(0)
+    np.savez("d.npz", inputs=generator.normal(size=(64, 4)).astype("float32"), targets=generator.integers(0, 3, 64))
+    return tmp_path
+
+
+def test_command_writes_the_folder_and_repeats_it(here: Path) -> None:
+    arguments = ["--model", "my_landscape_nets:build", "--data", "d.npz", "--steps", "0,3,6", "--batch-size", "16"]
+    for out in ("a", "b"):
+        done = CliRunner().invoke(landscape, [*arguments, "--out", out], catch_exceptions=False)
+        assert done.exit_code == 0 and done.output.strip() == f"{out}/index.html"
+    names = sorted(path.name for path in (here / "a").iterdir())
+    figures = [f"{name}.{suffix}" for name in ("landscape", "shift") for suffix in ("pdf", "png", "svg")]
+    assert names == sorted(["index.html", "landscape.parquet", "probes.parquet", *figures])
+    assert all((here / "a" / name).read_bytes() == (here / "b" / name).read_bytes() for name in names)
+    probes = read_table(here / "a" / "probes.parquet").to_pandas()
+    assert set(probes.step) == {0, 3, 6} and probes.value.notna().all()
+    assert set(probes[probes.metric == "shift_cosine"].layer) == {"4"}
+    assert "http" not in (here / "a" / "index.html").read_text()
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda: load_model("my_landscape_nets"),
+        lambda: load_model("my_landscape_nets:nothing"),
+        lambda: load_model("my_landscape_nets:data"),
+        lambda: load_model("no_such_module_at_all:build"),
+        lambda: load_data("absent.npz"),
+        lambda: load_data("my_landscape_nets:build"),
+        lambda: numbers("0,x"),
+    ],
+)
+def test_mistakes_are_said_in_one_line(here: Path, act) -> None:
+    with pytest.raises(ConfigError) as caught:
+        act()
+    assert "\n" not in str(caught.value)
+
+
+def test_probes_agree_with_the_naive_way_and_cost_less() -> None:
+    found = benchmark.against_naive(repeats=1, width=2, batch=32)
+    assert found["difference"] < 1e-3 and found["ratio"] > 1.5
+    share = benchmark.probing_share(repeats=1, width=2, batch=32)
+    assert set(share) == {"step_ms", "probe_ms", "share", "aim"} and share["share"] > 0
