@@ -37,6 +37,7 @@ class _Wrapped(nn.Module):
         self.model, self.objective = model, objective
 
     def forward(self) -> Tensor:
+        """Return the objective's loss."""
         return self.objective(self.model)
 
 
@@ -167,12 +168,12 @@ class Probe:
         if unknown:
             raise ConfigError(f"no module {', '.join(unknown)}", where="Probe", remedy="see model.named_modules()")
 
-        def keep(name: str) -> Callable[..., Tensor]:
+        def keep(name: str) -> Callable[..., None]:
             def hook(module: nn.Module, inputs: Any, output: Tensor) -> Tensor:
                 outputs[name] = output
                 return output.clone()  # what follows may work in place
 
-            return hook
+            return hook  # type: ignore[return-value]
 
         handles = [modules[name].register_forward_hook(keep(name)) for name in names]
         try:
