@@ -14,7 +14,10 @@ from restudy.provenance.closure import closure
 from tests.conftest import ROOT, Project
 
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
-LOWER = ("claims", "results", "provenance", "data", "attribution", "similarity", "models", "training", "randomization")
+LOWER = (
+    *("claims", "results", "provenance", "data", "attribution", "similarity", "models", "training", "randomization"),
+    *("normalization", "landscape", "estimators", "plotting"),
+)
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT / "src")))

@@ -148,3 +148,18 @@ def _least(run: Callable[[], Any], repeats: int) -> float:
         run()
         best = min(best, time.process_time() - start)
     return 1000 * best
+
+
+def rows() -> list[dict[str, Any]]:
+    """Rows for `make bench`: the probes' share of training time, and against re-running training code per probe."""
+    share, naive = probing_share(), against_naive()
+    probe = f"a probe takes {share['probe_ms']:.0f} ms, a step {share['step_ms']:.1f} ms; aim below 0.30"
+    return [
+        {"what": "probes of the loss: share of training time", "ratio": share["share"], "aim": None, "note": probe},
+        {
+            "what": "probes of the loss against re-running training code for each",
+            "ratio": naive["ratio"],
+            "aim": 1.0,
+            "note": f"largest relative difference {naive['difference']:.0e}",
+        },
+    ]
