@@ -41,14 +41,17 @@ def fp(kind: str) -> Callable[[Any], str]:
 
 
 def inputs(kind: str) -> Callable[[Any], list[str]]:
-    """An input function: the outputs of the nodes above, and the markers of the data sets."""
+    """An input function: the outputs of the nodes above."""
 
     def of(wildcards: Any) -> list[str]:
-        here = node(wildcards, kind)
-        files = [path.as_posix() for above in upstream(here) for path in outputs(above)]
-        return files + [data_marker(name) for name in data_sets(here)]
+        return [path.as_posix() for above in upstream(node(wildcards, kind)) for path in outputs(above)]
 
     return of
+
+
+def data_inputs(wildcards: Any) -> list[str]:
+    """An input function: the markers of the data sets that a stage reads."""
+    return [data_marker(name) for name in data_sets(node(wildcards, "stage"))]
 
 
 def data_folder() -> str:
