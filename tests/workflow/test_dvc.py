@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import ROOT, Project, once
 from tests.workflow.material import add_data, declare, edit, jobs
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.timeout(1800)]
 
 PIPELINE = "workflow/dvc/smoke/dvc.yaml"
 BARE = ("snakemake", "--profile", "workflow/profiles/default", "--cores", "1", "--config", "preset=smoke", "-n")

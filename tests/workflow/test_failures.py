@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import Project
 from tests.workflow.material import add, add_data, declare, edit, jobs
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.timeout(1800)]
 
 # Study -> what its stage does first, and what the line about it must say.
 TROUBLES = {

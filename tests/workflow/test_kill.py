@@ -16,7 +16,7 @@ import pytest
 from tests.conftest import Project
 from tests.workflow.material import STEPS, add_data, add_slow
 
-pytestmark = [pytest.mark.workflow, pytest.mark.costly]
+pytestmark = [pytest.mark.workflow, pytest.mark.costly, pytest.mark.timeout(1800)]
 KILLS = 21
 RUN = (sys.executable, "-m", "restudy.cli", "run", "--preset", "smoke", "--cores", "2")
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import ROOT, Project
 
-pytestmark = [pytest.mark.workflow, pytest.mark.server]
+pytestmark = [pytest.mark.workflow, pytest.mark.server, pytest.mark.timeout(1800)]
 PLUGIN = ROOT / ".venv" / "cluster"
 SCRIPT = Path(__file__).with_name("cluster.sh")
 # What a cluster's administrator sets by hand; this one has no accounting.
@@ -66,7 +66,7 @@ def test_a_failing_job_is_named_and_the_other_study_goes_on(cluster: Path, toys:
     source = toys.study("toy_one") / "descend.py"
     text, loop = source.read_text(), "    for seed in seeds:"
     source.write_text(text.replace(loop, f"    raise ValueError('no such luck')\n{loop}", 1))
-    said = on_cluster(toys, "--study", "toy_one", code=1)
+    said = on_cluster(toys, "--retries", "0", code=1)
     line = next(line for line in said.splitlines() if "FAILED" in line)
     assert "toy_one descend s0" in line and "no such luck" in line and "work/logs/smoke/toy_one/descend.s0.log" in line
     assert (toys.root / "results/smoke/toy_two/verdicts.parquet").is_file()
