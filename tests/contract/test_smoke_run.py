@@ -63,6 +63,7 @@ def test_smoke_gives_no_scientific_verdict(computed: Project, slug: str) -> None
         assert row["verdict"] in allowed | {"not testable"}, row
 
 
+@pytest.mark.costly
 def test_figures_are_redrawn_without_torch_to_the_same_bytes(mine: Project, slug: str) -> None:
     before = mine.outputs(f"figures/smoke/{slug}/*")
     shutil.rmtree(mine.root / "figures")
