@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
+import os
 import shutil
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +22,7 @@ from restudy.results import read_table
 from tests.conftest import Project
 
 pytestmark = pytest.mark.workflow
+KILL_AFTER_SECONDS = (4, 6, 9, 13, 18)
 
 
 @pytest.fixture
@@ -77,9 +82,16 @@ def test_figures_are_redrawn_without_torch_to_the_same_bytes(mine: Project, slug
 
 
 @pytest.mark.costly
-def test_same_seed_twice_gives_the_same_bytes(computed: Project, mine: Project, slug: str) -> None:
-    for folder in ("results", "models", "figures", "work", ".snakemake"):
+def test_killed_five_times_gives_the_bytes_of_an_undisturbed_run(computed: Project, mine: Project, slug: str) -> None:
+    """The same seed twice gives the same bytes, also when the second run is killed with all its processes on the way."""
+    for folder in ("results", "models", "figures", "report", "work", ".snakemake"):
         shutil.rmtree(mine.root / folder, ignore_errors=True)
+    for moment in KILL_AFTER_SECONDS:
+        process = mine.start("python", "-m", "restudy.cli", "run", "--preset", "smoke", "--study", slug, "--cores", "2")
+        time.sleep(moment)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
     mine.reproduce("smoke", "--study", slug)
     chosen = (f"results/smoke/{slug}/**/*", f"models/smoke/{slug}/**/*", f"figures/smoke/{slug}/*")
     volatile = {t for s in plan(slug, "smoke").stages.values() for t in s.volatile}
