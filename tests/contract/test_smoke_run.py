@@ -83,7 +83,7 @@ def test_figures_are_redrawn_without_torch_to_the_same_bytes(mine: Project, slug
 
 @pytest.mark.costly
 def test_killed_five_times_gives_the_bytes_of_an_undisturbed_run(computed: Project, mine: Project, slug: str) -> None:
-    """The same seed twice gives the same bytes, also when the second run is killed with all its processes on the way."""
+    """The same seed twice gives the same bytes, also when the second run is killed with all its processes."""
     for folder in ("results", "models", "figures", "report", "work", ".snakemake"):
         shutil.rmtree(mine.root / folder, ignore_errors=True)
     for moment in KILL_AFTER_SECONDS:
