@@ -81,12 +81,15 @@ def stale(content: dict[str, Any]) -> list[str]:
 def write(content: dict[str, Any]) -> None:
     """Write the file, the page with all claims, and README's table."""
     path = json_path(content["preset"])
-    write_atomically(path, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
+    text = json.dumps(content, indent=1, sort_keys=True) + "\n"
+    write_atomically(path, text.encode())
+    content = json.loads(text)  # in the order of the file
     write_atomically(path.with_suffix(".md"), page(content).encode())
     readme = layout.root() / "README.md"
     if content["preset"] == "laptop":
-        text = re.sub(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}\n{table(content)}\n{END}", readme.read_text(), flags=re.S)
-        write_atomically(readme, text.encode())
+        shown = f"{BEGIN}\n{table(content)}\n{END}"
+        whole = re.sub(f"{BEGIN}.*?{END}", lambda _: shown, readme.read_text(), flags=re.S)
+        write_atomically(readme, whole.encode())
 
 
 def _study(slug: str, preset: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tinyset import CONTENT, declare, packed, write_deb, write_tar, write_zip
+from tests.unit.data.tinyset import CONTENT, declare, packed, write_deb, write_tar, write_zip
 
 from restudy.data.archives import take
 from restudy.errors import DataError

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tinyset import CONTENT, declare, packed, write_zip
+from tests.unit.data.tinyset import CONTENT, declare, packed, write_zip
 
 import restudy.data
 from restudy.data import catalogue, check, data_sum, discover, fetch, rows, state, verify

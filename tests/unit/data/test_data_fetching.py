@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tinyset import CONTENT, declare, packed, write_deb, write_zip
+from tests.unit.data.tinyset import CONTENT, declare, packed, write_deb, write_zip
 
 from restudy.data import fetching, store
 from restudy.data.fetching import fetch_dataset

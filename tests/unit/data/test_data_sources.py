@@ -8,7 +8,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from tinyset import CONTENT, declare, packed, write_deb, write_tar
+from tests.unit.data.tinyset import CONTENT, declare, packed, write_deb, write_tar
 
 from restudy.data import sources
 from restudy.data.archives import take
