@@ -33,6 +33,7 @@ $(BIN)/.restudy: pyproject.toml constraints.txt
 	else \
 	  $(BIN)/python -m pip install --quiet -c constraints.txt -e . $$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"])'); \
 	fi
+	@grep -q SNAKEMAKE_PROFILE $(BIN)/activate || echo 'export SNAKEMAKE_PROFILE="$(CURDIR)/workflow/profiles/default"' >> $(BIN)/activate
 	touch $@
 
 peers: setup ## the optional libraries that `make bench` compares with
