@@ -5,8 +5,7 @@
 rule stage:
     input:
         dag.inputs("stage"),
-        # A data set fetched again is the same data set: its sum stands in the fingerprint.
-        ancient(dag.data_inputs),
+        dag.data_inputs,
     log:
         "work/logs/{preset}/{study}/{stage}.{shard}.log",
     benchmark:
