@@ -37,4 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    done = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(done)  # as in restudy.cli: Arrow's threads can abort an interpreter that ends in the usual way

@@ -44,6 +44,8 @@ def main() -> None:
     """Entry point: user errors are one line and exit code 1."""
     try:
         code = cli.main(standalone_mode=False)
+    except SystemExit as end:
+        code = end.code
     except RestudyError as error:
         click.echo(f"restudy: {error}", err=True)
         code = 1
@@ -56,4 +58,8 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
-    sys.exit(code if isinstance(code, int) else 0)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Arrow's threads can abort an interpreter that ends in the usual way ("terminate called without an active
+    # exception", seen on a starved machine); nothing is left to clean up here.
+    os._exit(code if isinstance(code, int) else 0)
