@@ -195,3 +195,29 @@ def test_a_network_file_system_is_named(
         pass
     said = capsys.readouterr().err
     assert "network file system (nfs4)" in said and "keep the clone on a local disk" in said
+
+
+def test_a_scheduler_that_hangs_on_sigterm_is_ended(tmp_path: Path) -> None:
+    """As Snakemake does when the signal finds its main thread holding the lock that its handler takes."""
+    hangs = (
+        "import signal, time; signal.signal(signal.SIGTERM, lambda *_: None); print(1, flush=True)\n"
+        "while True: time.sleep(9)"
+    )
+    script = (
+        "import os, sys; from restudy.bench import scheduler; scheduler.POLL_SECONDS = 0.1\n"
+        f"sys.exit(scheduler.run_scheduler([sys.executable, '-c', {hangs!r}], dict(os.environ), 0))"
+    )
+    environ = ENVIRON | {"RESTUDY_ROOT": str(tmp_path)}
+    process = subprocess.Popen([sys.executable, "-c", script], env=environ, stdout=subprocess.PIPE)
+    assert process.stdout is not None and process.stdout.readline() == b"1\n"
+    process.terminate()
+    assert process.wait(timeout=60) == 143
+
+
+def test_snakemake_takes_locks_in_its_handler_of_sigterm() -> None:
+    """The reason for the above; when this fails, Snakemake has mended it."""
+    import inspect
+
+    from snakemake.scheduling.job_scheduler import JobScheduler
+
+    assert "with self._lock" in inspect.getsource(JobScheduler.exit_gracefully)

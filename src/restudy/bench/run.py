@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +14,7 @@ from restudy.bench.estimate import estimate_all, table
 from restudy.bench.judging import claims_of
 from restudy.bench.ledger import accounted
 from restudy.bench.lock import run_lock
+from restudy.bench.scheduler import run_scheduler
 from restudy.bench.settle import environment, record, settle, snakemake_command
 from restudy.bench.tables import paper_verdict, verdict_lines
 from restudy.catalog.plan import studies_at
@@ -99,20 +98,9 @@ def _targets(preset: str, slugs: Sequence[str], slug: str | None, target: str) -
 
 
 def _snakemake(arguments: list[str], preset: str, cores: int, descriptor: int, seconds: float) -> int:
-    """Run Snakemake with the lock's descriptor handed on, forwarding SIGTERM; Ctrl-C reaches it by itself."""
+    """Run Snakemake with the lock's descriptor handed on."""
     environ = environment() | {"RESTUDY_EXPECTED_SECONDS": f"{seconds:.0f}"}
-    process = subprocess.Popen(
-        snakemake_command(preset, cores) + arguments, cwd=layout.root(), env=environ, pass_fds=(descriptor,)
-    )
-    earlier = signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGTERM))
-    try:
-        while True:
-            try:
-                return process.wait()
-            except KeyboardInterrupt:
-                continue
-    finally:
-        signal.signal(signal.SIGTERM, earlier)
+    return run_scheduler(snakemake_command(preset, cores) + arguments, environ, descriptor)
 
 
 def _afterwards(slugs: Sequence[str], preset: str) -> None:
