@@ -42,11 +42,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         subprocess.run([SCRIPT, "stop", folder], capture_output=True, timeout=60)
 
 
-def on_cluster(project: Project, *arguments: str, code: int = 0) -> str:
+def on_cluster(project: Project, *more: str, code: int = 0) -> str:
     # The plugin stands apart from the environment: it would cost every start of Snakemake an import of pandas.
     project.env["PYTHONPATH"] = f"{project.root / 'src'}{os.pathsep}{PLUGIN}"
     common = ("run", "--preset", "smoke", "--target", "verdicts", "--cores", "2", "--profile", "slurm")
-    return project.restudy(*common, *arguments, "--", *FLAGS, code=code)
+    return project.restudy(*common, "--", *FLAGS, *more, code=code)
 
 
 def test_a_cluster_gives_the_bytes_of_the_local_run(cluster: Path, toys: Project) -> None:
