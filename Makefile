@@ -9,6 +9,8 @@ GROUPS ?= dev
 RUN := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/restudy
 SELECT := --preset $(PRESET) $(if $(STUDY),--study $(STUDY))
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
+# Container images often forbid bytecode files: each of hundreds of processes would compile its imports anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: reproduce smoke figures notebooks report verdicts setup peers cluster lock lint test test-full bench ui clean help
 
@@ -58,8 +60,8 @@ test: setup lint ## the suite that CI runs
 test-full: setup lint ## as `test`, with the costly checks on every study
 	PATH="$(CURDIR)/$(BIN):$$PATH" RESTUDY_TEST_FULL=1 $(BIN)/python -m pytest -n $(CORES) --dist worksteal
 
-bench: setup peers ## ratios measured in one run, into docs/performance.md
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m restudy.bench.performance
+bench: setup peers ## ratios measured in one run, into docs/performance.md; ONLY="landscape ..." for some
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m restudy.bench.performance $(ONLY)
 
 ui: setup ## MLflow's pages of all runs
 	$(RUN) ui

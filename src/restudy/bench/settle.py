@@ -139,6 +139,9 @@ def snakemake_command(preset: str, cores: int | str, profile: str | None = None)
 
 
 def environment() -> dict[str, str]:
-    """The environment of Snakemake after settling: this interpreter's folder first on PATH."""
+    """The environment of Snakemake after settling: this interpreter's folder first on PATH.
+
+    Many container images set PYTHONDONTWRITEBYTECODE; every job would then compile a thousand modules anew (2 CPU s).
+    """
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    return os.environ | {"PATH": path, "RESTUDY_SETTLED": "1"}
+    return os.environ | {"PATH": path, "RESTUDY_SETTLED": "1", "PYTHONDONTWRITEBYTECODE": ""}
