@@ -8,7 +8,6 @@ cached between rounds.
 from __future__ import annotations
 
 import copy
-import importlib
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +21,7 @@ from torch import Tensor, nn
 from restudy.attribution.api import attribute
 from restudy.attribution.noisy import noise_draws
 from restudy.attribution.registry import get_method
+from restudy.peers import import_peer
 
 STEPS, SAMPLES = 16, 16
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -69,7 +69,7 @@ def against_captum(
     `difference` is max |ours - captum| / max |captum|; noise methods get the same noise. Without captum
     each row has `method` and `skipped`, the reason.
     """
-    captum, reason = _import("captum.attr")
+    captum, reason = import_peer("captum.attr")
     rows: list[dict[str, Any]] = []
     for name, given in options.items():
         if captum is None:
@@ -112,8 +112,8 @@ def against_quantus(
     which moves a correlation of 784 pixels by 1e-5). `same_undefined` says whether both call the same
     correlations undefined. Without the peers: `skipped`, the reason.
     """
-    quantus, reason = _import("quantus")
-    captum, captum_reason = _import("captum.attr")
+    quantus, reason = import_peer("quantus")
+    captum, captum_reason = import_peer("captum.attr")
     if quantus is None or captum is None:
         return {"skipped": reason or captum_reason}
 
@@ -282,14 +282,6 @@ def _race(runners: list[Callable[[], Any]], repeats: int) -> tuple[list[Any], li
 def _detached(values: Any) -> Tensor:
     result: Tensor = values.detach()
     return result
-
-
-def _import(name: str) -> tuple[Any, str]:
-    try:
-        with _silent():
-            return importlib.import_module(name), ""
-    except Exception as error:  # a peer can fail in many ways at import
-        return None, f"{name.split('.')[0]} cannot be imported: {error}"
 
 
 @contextmanager

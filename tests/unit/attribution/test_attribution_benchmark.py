@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from restudy.attribution import benchmark
+from restudy.peers import import_peer
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,9 @@ def test_captum_on_the_small_cnn(problem):
 
 @pytest.mark.peers
 def test_quantus_cascade_on_the_small_cnn(problem):
-    pytest.importorskip("quantus")
+    module, reason = import_peer("quantus")
+    if module is None:
+        pytest.skip(reason)
     found = benchmark.against_quantus(*problem, options=SMALL, repeats=1, checked_images=4)
     assert found["maps"] == 10 * 5 * 6 and found["ratio"] > 0
     assert found["difference"] <= 1e-6 and found["same_undefined"]
@@ -34,13 +37,13 @@ def test_quantus_cascade_on_the_small_cnn(problem):
 
 
 def test_a_missing_peer_is_named(problem, monkeypatch):
-    monkeypatch.setattr(benchmark, "_import", lambda name: (None, f"{name} cannot be imported: no"))
+    monkeypatch.setattr(benchmark, "import_peer", lambda name: (None, f"{name} cannot be imported: no"))
     rows = benchmark.against_captum(*problem)
     assert all(row["skipped"] == "captum.attr cannot be imported: no" for row in rows)
     assert "skipped" in benchmark.against_quantus(*problem)
 
 
 def test_import_failures_become_reasons():
-    module, reason = benchmark._import("restudy_has_no_such_module")
+    module, reason = import_peer("restudy_has_no_such_module")
     assert module is None and reason.startswith("restudy_has_no_such_module cannot be imported")
-    assert benchmark._import("torch") == (torch, "")
+    assert import_peer("torch") == (torch, "")
