@@ -19,9 +19,10 @@ IDLE_POLLS = 10
 
 
 def run_scheduler(command: Sequence[str], environ: dict[str, str], descriptor: int) -> int:
-    """Run Snakemake to its end; its exit code, 143 where it had to be ended.
+    """Run Snakemake to its end; its exit code, 143 where it had to be ended, 130 after Ctrl-C.
 
-    SIGTERM is forwarded: running jobs end, no new ones start. Ctrl-C reaches the child by itself.
+    SIGTERM is forwarded: running jobs end, no new ones start. Ctrl-C reaches the child by itself, which then stops and
+    calls it a success.
 
     Args:
         command: Snakemake's command line.
@@ -38,12 +39,12 @@ def run_scheduler(command: Sequence[str], environ: dict[str, str], descriptor: i
 
 
 def _wait(process: subprocess.Popen[Any], told: list[int]) -> int:
-    forwarded = idle = 0
+    forwarded = idle = interrupted = 0
     while True:
         try:
-            return process.wait(timeout=POLL_SECONDS)
+            return process.wait(timeout=POLL_SECONDS) or interrupted
         except KeyboardInterrupt:
-            continue
+            interrupted = 128 + signal.SIGINT
         except subprocess.TimeoutExpired:
             if len(told) > forwarded:
                 forwarded = len(told)
