@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +18,9 @@ ROOT = Path(__file__).resolve().parents[1]
 # One thread per process, as in the pipeline: the suite runs one worker a core.
 for _name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+# Shells start background jobs with Ctrl-C ignored, which every process below would inherit.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 FILES = ("Snakefile", "Makefile", "constraints.txt", "pyproject.toml", "workflow", "src", ".dvcignore")
 
