@@ -21,8 +21,7 @@ IDLE_POLLS = 10
 def run_scheduler(command: Sequence[str], environ: dict[str, str], descriptor: int) -> int:
     """Run Snakemake to its end; its exit code, 143 where it had to be ended, 130 after Ctrl-C.
 
-    SIGTERM is forwarded: running jobs end, no new ones start. Ctrl-C reaches the child by itself, which then stops and
-    calls it a success.
+    SIGTERM is forwarded: running jobs end, no new ones start. Ctrl-C reaches the child by itself.
 
     Args:
         command: Snakemake's command line.
@@ -42,7 +41,8 @@ def _wait(process: subprocess.Popen[Any], told: list[int]) -> int:
     forwarded = idle = interrupted = 0
     while True:
         try:
-            return process.wait(timeout=POLL_SECONDS) or interrupted
+            code = process.wait(timeout=POLL_SECONDS)
+            return interrupted or code
         except KeyboardInterrupt:
             interrupted = 128 + signal.SIGINT
         except subprocess.TimeoutExpired:
