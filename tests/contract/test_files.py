@@ -71,6 +71,7 @@ def test_statistics_and_figures_know_no_torch(slug: str) -> None:
         assert not {"torch", "mlflow"} & closure(f"restudy.studies.{slug}.{module}").third_party, module
     assert closure(f"restudy.studies.{slug}.statistics").third_party <= {
         *("numpy", "pyarrow", "__future__", "collections", "functools", "math", "typing", "dataclasses", "itertools"),
+        "re",
     }
 
 
