@@ -87,8 +87,7 @@ def perturbation_curves(
 def aopc(curve: Tensor, steps: int | None = None) -> Tensor:
     """Return the area over the perturbation curve, (N,): mean of f(x^0) - f(x^k) over k = 0 ... L.
 
-    `curve`: scores (N, steps + 1). `steps`: L, by default all. Section III-B, equation 12; averaging over images is
-    left to the caller.
+    `curve`: scores (N, steps + 1). `steps`: L, by default all. Averaging over images is left to the caller.
     """
     last = curve.shape[1] - 1 if steps is None else steps
     if not 1 <= last < curve.shape[1]:

@@ -11,7 +11,7 @@ from torch import Tensor
 from restudy.errors import ConfigError
 
 Order = Literal["morf", "lerf", "random"]
-"""Most relevant first, least relevant first, or any order (Samek et al. 2017, section III-A)."""
+"""Most relevant first, least relevant first, or any order (Samek et al. 2017)."""
 ORDERS: tuple[str, ...] = get_args(Order)
 
 
@@ -88,7 +88,7 @@ def region_order(scores: Tensor, order: str, generator: torch.Generator) -> Tens
     chance = torch.rand(scores.shape, generator=generator, dtype=torch.float64).argsort(1).to(scores.device)
     if order == "random":
         return chance
-    ranked = scores.gather(1, chance).argsort(1, descending=order == "morf", stable=True)
+    ranked = scores.gather(1, chance).argsort(dim=1, descending=order == "morf", stable=True)
     return chance.gather(1, ranked)
 
 

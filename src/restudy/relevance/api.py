@@ -91,7 +91,7 @@ HEATMAPS: dict[str, Heatmap] = {
     "guided_backprop": Heatmap("guided_backprop", "l2"),
     "edges": Heatmap("edges", "l2"),
 }
-"""Heatmaps as the paper makes them (section II): norms of the derivative, sums of relevance. Every other method of
+"""Heatmaps as Samek et al. 2017 make them: norms of the derivative, sums of relevance. Every other method of
 `methods()` is pooled by `sum`."""
 
 

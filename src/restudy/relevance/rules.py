@@ -1,7 +1,7 @@
 """Relevance propagation through one operation: epsilon rule, alpha-beta rule, deconvolution without switches.
 
 A rule is asked what an operation hands to its inputs when `relevance` arrives at its output. Bach et al. 2015,
-10.1371/journal.pone.0130140, equations 58 and 60; Samek et al. 2017, section II-C.
+10.1371/journal.pone.0130140, equations 58 and 60; Samek et al. 2017.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from restudy.data.dataset import Dataset, File
 from restudy.errors import DataError
 
 DOCS = Path(__file__).parents[3] / "docs" / "data.md"
-NAMES = ["fashion_mnist", "imagenet_lite0", "mnist5k", "photos"]
+NAMES = ["fashion_mnist", "imagenet_lite0", "mnist5k", "photos", "stamps"]
 
 
 @pytest.fixture
