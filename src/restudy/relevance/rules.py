@@ -60,7 +60,7 @@ class Rule:
         """Return relevance / (z + epsilon sign(z)), sign(0) = 1."""
         if self.epsilon == 0:
             return torch.where(relevance == 0, torch.zeros_like(relevance), relevance / z)
-        return relevance / (z + torch.where(z < 0, -self.epsilon, self.epsilon))
+        return relevance / torch.where(z < 0, z - self.epsilon, z + self.epsilon)
 
     def affine(self, op: Affine, x: Tensor, z: Tensor, relevance: Tensor) -> Tensor:
         """Return what an affine operation hands to its input; z is its output."""

@@ -52,7 +52,7 @@ PRODUCTS = frozenset(
     + ("div", "__truediv__", "__itruediv__", "div_", "divide")
 )
 RECTIFIERS = frozenset(
-    ("relu", "relu_", "relu6", "hardtanh", "hardtanh_", "threshold", "threshold_")
+    ("relu", "relu_", "relu6", "hardtanh", "hardtanh_", "threshold", "threshold_", "_threshold")
     + ("clamp", "clamp_", "clamp_min", "clamp_min_", "clip", "clip_")
 )
 _TOLERANCE = 1e-3
@@ -333,11 +333,11 @@ def _bounds(name: str, args: Any, given: Any) -> tuple[Tensor, float, float]:
     if name.startswith("relu"):
         return x, 0.0, 6.0 if name == "relu6" else torch.inf
     first, second = {"hardtanh": ("min_val", "max_val"), "threshold": ("threshold", "value")}.get(
-        name.rstrip("_"), ("min", "max")
+        name.strip("_"), ("min", "max")
     )
     low = args[1] if len(args) > 1 else given.get(first, -1.0 if name.startswith("hardtanh") else None)
     high = args[2] if len(args) > 2 else given.get(second, 1.0 if name.startswith("hardtanh") else None)
-    if name == "threshold":
+    if name.strip("_") == "threshold":
         return x, float(low), torch.inf if high == 0 else -torch.inf
     fixed = [-torch.inf if low is None else low, torch.inf if high is None else high]
     if any(isinstance(bound, Tensor) for bound in fixed):

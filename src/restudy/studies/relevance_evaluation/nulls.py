@@ -104,7 +104,7 @@ planted_nulls: dict[str, Null] = {
     "S16": _METHODS,
     "I1": _spoiled("I1"),
     "X1": _exchanged("pair", "garments", "fashion_mnist", "aopc"),
-    "X2": _spoiled("S9", by=-1e9),
+    "X2": _spoiled("S9", by=1e3),
     "X3": _never_negative,
     "T1": _agreeing,
     "E1": _DECONVOLUTION,

@@ -93,12 +93,12 @@ gradient_x_input_gap = _exact("I1", "Per architecture: largest difference, relat
 
 
 def neuron_shortfall(tables: Tables) -> pa.Table:
-    """Epsilon 0: what a cancelling neuron lacks of a share 1,000 times too large. Epsilon .01: its excess over 1."""
+    """Epsilon 0: what a share lacks of being 1,000 times too large. Epsilon .01: its excess over 1 / epsilon."""
     rows = where(tables["identities"], claim="S9", metric="largest_share")
     found = dict(zip(rows["case"].to_pylist(), rows["value"].to_pylist(), strict=True))
     wild, tame = found["epsilon=0"], found["epsilon=0.01"]
     large = max(0.0, 1e3 - wild) if math.isfinite(wild) else 0.0
-    return replicates({"epsilon=0": large, "epsilon=0.01": max(0.0, tame - 1.0) if math.isfinite(tame) else math.inf})
+    return replicates({"epsilon=0": large, "epsilon=0.01": max(0.0, tame - 100.0) if math.isfinite(tame) else math.inf})
 
 
 # AOPC and ABPC
