@@ -179,7 +179,7 @@ def _differences(tables: Tables) -> Mapping[tuple[Any, ...], list[float]]:
     starts: dict[Any, list[float]] = {}
     for row in table.select(["pair", "seed", "start"]).to_pylist():
         starts.setdefault((row["pair"], row["seed"]), []).append(row["start"])
-    for (pair, *rest), values in settings(tables, black=True).items():
+    for (pair, *rest, _), values in settings({"aopc": table}, black=True).items():
         found[pair, *rest] = [value / float(np.mean(starts[pair, seed])) for seed, value in values.items()]
     return found
 

@@ -110,6 +110,7 @@ planted_nulls: dict[str, Null] = {
     "E1": _DECONVOLUTION,
     "E2": _METHODS,
     "E3": _METHODS,
+    "E4": _METHODS,
     "L1": _METHODS,
     "L2": _DECONVOLUTION,
     "L3": _exchanged("method", LRP, "random", "photo_aopc"),

@@ -28,7 +28,6 @@ from restudy.studies.relevance_evaluation.tidy import PHOTO_AOPC, PHOTO_MAPS, PH
 
 SEED = 0  # one fixed model: of random parts there are only the scenes, the fills and the orders
 LOW, HIGH = -MEAN / STD, (1 - MEAN) / STD
-BOTH_ORDERS = ("sensitivity", "deconvolution", LRP)
 
 
 def perturb_photos(
@@ -65,11 +64,7 @@ def perturb_photos(
     maps = explained(model, images, target, methods, epsilon=epsilon, noise_seed=derive_seed(SEED, "noise"),
                      batch_size=batch_size)  # fmt: skip
     grid = Grid.of(images, region)
-    orders = {
-        name: order
-        for name, order in region_orders(maps, grid, random_orders, derive_seed(SEED, "photo orders")).items()
-        if name.endswith(" morf") or name.startswith("random ") or name.split()[0] in BOTH_ORDERS
-    }
+    orders = region_orders(maps, grid, random_orders, derive_seed(SEED, "photo orders"))
     rows: list[dict[str, Any]] = []
     for fill in fills:
         how = fill_named(fill, pool=images, region=region, blur_sigma=blur_sigma, low=LOW, high=HIGH)

@@ -109,13 +109,14 @@ def complexity_rows(maps: dict[str, Tensor], foreground: Tensor) -> list[dict[st
         numbers = {
             "png_bytes": (png_bytes(array), "bytes"),
             "entropy": (entropy_bits(array), "bits"),
+            "entropy_absolute": (entropy_bits(abs(array)), "bits"),
             "total_variation": (total_variation(array), "1"),
             "total_variation_foreground": (total_variation(array, foreground.cpu().numpy()), "1"),
             "negative_share": ((array < 0).mean((1, 2)), "1"),
         }
         for metric, (each, unit) in numbers.items():
             value = torch.tensor(each)
-            middle = value.median() if metric in ("png_bytes", "entropy") else value.nanmean()
+            middle = value.median() if metric in ("png_bytes", "entropy", "entropy_absolute") else value.nanmean()
             rows.append({"method": method, "condition": "", "metric": metric, "value": float(middle), "unit": unit,
                          "images": len(each)})  # fmt: skip
     return rows

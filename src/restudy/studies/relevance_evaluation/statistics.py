@@ -8,7 +8,8 @@ said of EfficientNet-Lite0 stands in `photo_statistics`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +36,6 @@ from restudy.studies.relevance_evaluation.tidy import (
     over,
     ranks,
     replicates,
-    spearman,
     where,
 )
 
@@ -57,6 +57,7 @@ Statistic = Callable[[Tables], pa.Table]
 LRP, SENSITIVITY, DECONVOLUTION, EDGES = "lrp_alpha_beta", "sensitivity", "deconvolution", "edges"
 FASHION, DIGITS, GARMENTS = "fashion_mnist", "mnist5k", "garments"
 PAIRS = (FASHION, DIGITS, GARMENTS)
+FILLS = ("uniform", "mean", "blur", "dataset", "black")
 SHARE, REGION = 0.16, 4
 RANKED = (SENSITIVITY, DECONVOLUTION, LRP, "lrp_epsilon", "gradient_x_input")
 TENTH = 5
@@ -184,32 +185,32 @@ abpc_edges_fashion = _abpc_gap(FASHION, EDGES, SENSITIVITY)
 abpc_edges_garments = _abpc_gap(GARMENTS, EDGES, SENSITIVITY)
 
 
-def settings(tables: Tables, *, black: bool = False) -> dict[tuple[object, ...], dict[int, float]]:
-    """(pair, other method, fill, region, share) -> seed -> AOPC (logits) of LRP minus that of the other."""
-    table = where(tables["aopc"], score="logit", order="morf")
+def settings(tables: Tables, *, black: bool = False) -> dict[tuple[str, str, str, int, float, str], BySeed]:
+    """(pair, rival, fill, region, share, score) -> seed -> AOPC of LRP minus that of the rival."""
+    table = where(tables["aopc"], order="morf")
     found = {}
-    for fill in ("uniform", "mean", "blur", "dataset", *(("black",) if black else ())):
-        for region in sorted(set(table["region"].to_pylist())):
-            for share in sorted(set(table["share"].to_pylist())):
-                for pair in PAIRS:
-                    rows = where(table, fill=fill, region=region, share=share, pair=pair)
-                    if rows.num_rows:
-                        lrp = by_seed(rows, method=LRP)
-                        for other in (SENSITIVITY, DECONVOLUTION):
-                            found[pair, other, fill, region, share] = minus(lrp, by_seed(rows, method=other))
+    names = ("region", "share", "score")
+    regions, shares, scores = (sorted(set(table[name].to_pylist())) for name in names)
+    for fill, region, share, score in product(FILLS if black else FILLS[:-1], regions, shares, scores):
+        for pair in PAIRS:
+            rows = where(table, fill=fill, region=region, share=share, score=score, pair=pair)
+            if rows.num_rows:
+                lrp = by_seed(rows, method=LRP)
+                for other in (SENSITIVITY, DECONVOLUTION):
+                    found[pair, other, fill, region, share, score] = minus(lrp, by_seed(rows, method=other))
     return found
 
 
 def same_sign_share(tables: Tables) -> pa.Table:
-    """Share of settings (pair, rival, fill, region, share) in which the sign is that under the paper's fill."""
+    """Share of settings (pair, rival, fill, region, share, score) whose sign is that of the paper's own setting."""
     found = settings(tables)
-    seeds = sorted(next(iter(found.values())))
+    own = ("uniform", REGION, SHARE, "logit")
     shares = {}
-    for seed in seeds:
+    for seed in sorted(next(iter(found.values()))):
         agree = [
-            np.sign(values[seed]) == np.sign(found[pair, other, "uniform", REGION, SHARE][seed])
-            for (pair, other, fill, region, share), values in found.items()
-            if (fill, region, share) != ("uniform", REGION, SHARE)
+            np.sign(values[seed]) == np.sign(found[pair, other, *own][seed])
+            for (pair, other, *setting), values in found.items()
+            if tuple(setting) != own
         ]
         shares[seed] = float(np.mean(agree))
     return replicates(shares)
@@ -239,6 +240,7 @@ variation_ratio_foreground_noise = _ratio("total_variation_foreground", SENSITIV
 jump_ratio_lrp = _ratio("jump", SENSITIVITY, LRP)
 jump_ratio_deconvolution = _ratio("jump", SENSITIVITY, DECONVOLUTION)
 jump_ratio_product = _ratio("jump", SENSITIVITY, "gradient_x_input")
+entropy_absolute_ratio = _ratio("entropy_absolute", SENSITIVITY, LRP)
 bytes_ratio_fashion = _ratio("png_bytes", SENSITIVITY, LRP, FASHION)
 
 
@@ -339,20 +341,33 @@ other_minus_average = _occluded("other_image", "The same for the map of another 
 
 
 # S9
-def _over_epsilons(metric: str, relative_to: str, says: str) -> Statistic:
+def _over_epsilons(metric: str, sign: float, relative: bool, says: str) -> Statistic:
     def statistic(tables: Tables) -> pa.Table:
         table = where(tables["epsilons"], metric=metric)
-        found = {}
-        for seed in sorted(set(table["seed"].to_pylist())):
-            rows = where(table, seed=seed)
-            found[seed] = spearman(rows["epsilon"].to_numpy(), rows[relative_to].to_numpy(zero_copy_only=False))
-        return replicates(found)
+        values: dict[tuple[int, float], list[float]] = {}
+        columns = (table[name].to_pylist() for name in ("seed", "image", "epsilon", "value"))
+        rows = list(zip(*columns, strict=True))
+        smallest = min(epsilon for _, _, epsilon, _ in rows)
+        first = {(seed, image): value for seed, image, epsilon, value in rows if epsilon == smallest}
+        for seed, image, epsilon, value in rows:
+            scale = first[seed, image] if relative else 1.0
+            values.setdefault((seed, epsilon), []).append(sign * value / scale)
+        keys = sorted(values)
+        return pa.table(
+            {
+                "replicate": pa.array([seed for seed, _ in keys], pa.int64()),
+                "value": pa.array([float(np.mean(values[key])) for key in keys], pa.float64()),
+                "x": pa.array([epsilon for _, epsilon in keys], pa.float64()),
+            }
+        )
 
     return _named(statistic, says)
 
 
-epsilon_gap_correlation = _over_epsilons("gap", "value", "Rank correlation of epsilon and the gap, over images.")
-epsilon_size_correlation = _over_epsilons("largest", "value", "Rank correlation of epsilon and the largest relevance.")
+epsilon_gap = _over_epsilons("gap", 1.0, False, "Lost share of the logit by epsilon, mean over images.")
+epsilon_tamed = _over_epsilons(
+    "largest", -1.0, True, "Largest relevance by epsilon, over that of the same image at epsilon 0, sign turned."
+)
 
 
 # Reliability of the measure itself
@@ -386,17 +401,15 @@ ranking_alpha = _alpha(GARMENTS, "uniform")
 
 
 def ranking_alpha_of_means(tables: Tables) -> pa.Table:
-    """Control: the same for ten groups of images, whose AOPC is averaged within each before ranking."""
+    """Control: alpha over four groups of images, of the mean AOPC of sensitivity and LRP under black, Fashion-MNIST."""
     chosen = {"pair": FASHION, "region": REGION, "fill": "black", "order": "morf", "score": "logit", "share": SHARE}
     found = {}
     for seed in sorted(set(tables["aopc"]["seed"].to_pylist())):
         rows = where(tables["aopc"], seed=seed, **chosen)
-        values: Mapping[str, list[float]] = dict(
-            zip(rows["method"].to_pylist(), rows["values"].to_pylist(), strict=True)
-        )
+        values = dict(zip(rows["method"].to_pylist(), rows["values"].to_pylist(), strict=True))
         both = np.array([values[SENSITIVITY], values[LRP]])
-        groups = np.array([part.mean(1) for part in np.array_split(both, min(10, both.shape[1]), axis=1)])
-        found[seed] = krippendorff_alpha(ranks(groups))
+        groups = [part.mean(1) for part in np.array_split(both, 4, axis=1)]
+        found[seed] = krippendorff_alpha(np.array(groups))
     return replicates(found)
 
 
