@@ -56,7 +56,7 @@ def outside_aopc(
     Returns method (and `random`) to a value for each image used, (M,), and which images were used, bool (N,): those
     with enough regions outside. Regions are replaced by the image's mean.
     """
-    touched = grid.sums(inside.double()) > 0
+    touched = grid.sums(inside.to(images.device).double()) > 0
     used = (~touched).sum(1) >= ENOUGH * steps
     chosen, goal = images[used], target[used]
     orders = {}
@@ -66,11 +66,12 @@ def outside_aopc(
     generator = torch.Generator().manual_seed(derive_seed(seed, "outside at random"))
     for number in range(CHANCE):
         scores = torch.rand(touched[used].shape, generator=generator, dtype=torch.float64)
-        orders[f"random {number}"] = region_order(scores.masked_fill(touched[used], -1.0), "morf", generator)
+        scores = scores.to(images.device).masked_fill(touched[used], -1.0)
+        orders[f"random {number}"] = region_order(scores, "morf", generator)
     curves = perturbation_curves(model, chosen, goal, orders, grid, image_mean(), steps=steps, generator=generator)
     found = {method: aopc(curves[method].logit) for method in maps}
     found["random"] = torch.stack([aopc(curves[f"random {n}"].logit) for n in range(CHANCE)]).mean(0)
-    return found, used
+    return found, used.cpu()
 
 
 def _row(method: str, metric: str, value: float, images: int) -> dict[str, Any]:

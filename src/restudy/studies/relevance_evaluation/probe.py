@@ -66,13 +66,16 @@ def probe_maps(
     epsilon_images: int,
     examples: int,
 ) -> Outputs:
-    """Measure the heatmaps of each seed's net; returns `measures`, `epsilons`, `maps` and `strips` (see `tidy`)."""
+    """Measure the heatmaps of each seed's net; returns `measures`, `epsilons`, `maps` and `strips` (see `tidy`).
+
+    Runs on the CPU whatever the device: the nets are small, and much of the work is numpy's.
+    """
     weights = context.tensors("weights")
     rows: list[dict[str, Any]] = []
     stable: list[dict[str, Any]] = []
     kept: dict[str, list[dict[str, Any]]] = {"maps": [], "strips": []}
     for seed in seeds:
-        model = nets.restored(channels, hidden, weights, f"{pair}/s{seed}/true").to(context.device)
+        model = nets.restored(channels, hidden, weights, f"{pair}/s{seed}/true")
         shown = nets.drawn(pair, "test", images, seed, "explain")
         target = nets.predicted(model, shown.images, 256)
         case = Case(pair, seed, model, shown, target, epsilon, region)
