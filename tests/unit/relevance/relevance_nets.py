@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-import types
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from restudy.relevance.benchmark import load_zennit
 
 SIZE = 12
 
@@ -88,44 +88,7 @@ def inputs(count: int = 3, dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.randn(count, 3, SIZE, SIZE, generator=torch.Generator().manual_seed(1)).to(dtype)
 
 
-def zennit() -> Any:
-    """The package zennit, with a small stand-in for torchvision, which it imports."""
-    if "zennit" not in sys.modules and "torchvision" not in sys.modules:
-        names = ("torchvision", "torchvision.models", "torchvision.models.resnet", "torchvision.models.vgg")
-        found = {name: types.ModuleType(name) for name in names}
-        resnet = found["torchvision.models.resnet"]
-        resnet.BasicBlock, resnet.Bottleneck = type("BasicBlock", (), {}), type("Bottleneck", (), {})  # type: ignore[attr-defined]
-        found["torchvision"].models = found["torchvision.models"]  # type: ignore[attr-defined]
-        found["torchvision.models"].resnet = resnet  # type: ignore[attr-defined]
-        before = {name: sys.modules.get(name) for name in names}
-        sys.modules.update(found)
-        try:
-            return pytest.importorskip("zennit", reason="zennit is not installed (make peers)")
-        finally:
-            for name, module in before.items():
-                if module is None:
-                    sys.modules.pop(name, None)
-    return pytest.importorskip("zennit", reason="zennit is not installed (make peers)")
-
-
-def by_zennit(model: nn.Module, images: Tensor, target: Tensor, rule: str, options: dict[str, float]) -> Tensor:
-    """Relevance by zennit's rules, started with the logit."""
-    zennit()
-    from zennit import attribution, composites, rules
-    from zennit.layer import Sum
-    from zennit.types import Activation, AvgPool, Convolution, Linear
-
-    if rule == "lrp_epsilon":
-        layer = rules.Epsilon(options["epsilon"])
-        norm = rules.Norm(options["epsilon"])
-    else:
-        layer = rules.AlphaBeta(options["alpha"], options["beta"], stabilizer=options["stabilizer"])
-        norm = rules.Norm(options["stabilizer"])
-    composite = composites.LayerMapComposite(
-        [(Convolution, layer), (Linear, layer), (Activation, rules.Pass()), (AvgPool, norm), (Sum, norm)]
-    )
-    with attribution.Gradient(model, composite) as attributor:
-        logits = model(images).detach()
-        start = torch.zeros_like(logits).scatter(1, target[:, None], logits.gather(1, target[:, None]))
-        _, relevance = attributor(images, start)
-    return relevance.detach()
+def zennit() -> None:
+    """Make zennit importable, or skip with the reason."""
+    if reason := load_zennit():
+        pytest.skip(reason)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tests.unit.relevance.relevance_nets import Residual, Vgg, by_zennit, inputs, seeded, zennit
+from tests.unit.relevance.relevance_nets import Residual, Vgg, inputs, seeded, zennit
 from torch import nn
 
 from restudy.errors import ConfigError
 from restudy.models import SmallCNN
 from restudy.models.efficientnet import fold_batch_norms
 from restudy.relevance import attribute, conservation
+from restudy.relevance.benchmark import by_zennit
 
 OPTIONS = {"lrp_epsilon": {"epsilon": 0.01}, "lrp_alpha_beta": {"alpha": 2.0, "beta": 1.0, "stabilizer": 1e-6}}
 
@@ -58,9 +59,11 @@ def test_written_out_sums(rule: str) -> None:
         np.testing.assert_allclose(found[number].flatten().numpy(), wanted, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("rule", OPTIONS)
 @pytest.mark.parametrize("name", ["cnn", "vgg"])
 def test_zennit_on_plain_nets(rule: str, name: str) -> None:
+    zennit()
     model = SmallCNN((6, 8), 16, in_channels=3, image_size=12, seed=2).eval() if name == "cnn" else seeded(Vgg())
     images, target = inputs(8), torch.arange(8) % 5
     ours = attribute(model, images, target, rule, **OPTIONS[rule])
@@ -68,6 +71,7 @@ def test_zennit_on_plain_nets(rule: str, name: str) -> None:
     assert float((ours - theirs).abs().max() / theirs.abs().max()) <= 1e-5
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("rule", OPTIONS)
 @pytest.mark.parametrize("six", [False, True])
 def test_zennit_on_a_residual_net(rule: str, six: bool) -> None:
@@ -91,7 +95,9 @@ def test_zennit_on_a_residual_net(rule: str, six: bool) -> None:
     assert float((found - wanted).abs().max() / wanted.abs().max()) <= 1e-5
 
 
+@pytest.mark.peers
 def test_another_alpha_and_beta_against_zennit() -> None:
+    zennit()
     model, options = seeded(Vgg()), {"alpha": 1.0, "beta": 0.0, "stabilizer": 1e-6}
     images, target = inputs(4), torch.arange(4)
     found = attribute(model, images, target, "lrp_alpha_beta", **options)

@@ -1,0 +1,101 @@
+"""Measure relevance propagation against zennit on one machine: same net, same rule, same stabiliser.
+
+zennit is optional, and imports torchvision, which needs a build of its own; a stand-in with the two names that zennit
+looks for takes its place. Times are CPU seconds of this process, the least of several rounds in which both sides
+alternate; read ratios, not seconds.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from restudy.attribution.benchmark import problem
+from restudy.perturbation.benchmark import race
+from restudy.relevance.api import attribute
+
+OPTIONS: dict[str, dict[str, float]] = {
+    "lrp_epsilon": {"epsilon": 0.01},
+    "lrp_alpha_beta": {"alpha": 2.0, "beta": 1.0, "stabilizer": 1e-6},
+}
+
+
+def load_zennit() -> str:
+    """Import zennit, with a stand-in for torchvision where that is missing; return why it fails, or nothing."""
+    names = ("torchvision", "torchvision.models", "torchvision.models.resnet")
+    before = {name: sys.modules.get(name) for name in names}
+    try:
+        import torchvision  # noqa: F401
+    except Exception:  # absent, or built for another torch
+        found = {name: types.ModuleType(name) for name in names}
+        found[names[2]].__dict__.update(BasicBlock=type("BasicBlock", (), {}), Bottleneck=type("Bottleneck", (), {}))
+        found[names[0]].__dict__["models"] = found[names[1]]
+        found[names[1]].__dict__["resnet"] = found[names[2]]
+        sys.modules.update(found)
+    try:
+        import zennit.attribution
+        import zennit.composites
+        import zennit.rules  # noqa: F401
+    except Exception as error:  # a peer can fail in many ways at import
+        return f"zennit cannot be imported: {error}"
+    finally:
+        for name, module in before.items():
+            if module is None:
+                sys.modules.pop(name, None)
+    return ""
+
+
+def by_zennit(model: nn.Module, images: Tensor, target: Tensor, method: str, options: Mapping[str, float]) -> Tensor:
+    """Return zennit's relevance (N, C, H, W), started with the logit; convolutions, linear layers, ReLU, pools."""
+    from zennit import attribution, composites, rules
+    from zennit.layer import Sum
+    from zennit.types import Activation, AvgPool, Convolution, Linear
+
+    if method == "lrp_epsilon":
+        layer, norm = rules.Epsilon(options["epsilon"]), rules.Norm(options["epsilon"])
+    else:
+        layer = rules.AlphaBeta(options["alpha"], options["beta"], stabilizer=options["stabilizer"])
+        norm = rules.Norm(options["stabilizer"])
+    kinds = [(Convolution, layer), (Linear, layer), (Activation, rules.Pass()), (AvgPool, norm), (Sum, norm)]
+    with attribution.Gradient(model, composites.LayerMapComposite(kinds)) as attributor:
+        logits = model(images).detach()
+        start = torch.zeros_like(logits).scatter(1, target[:, None], logits.gather(1, target[:, None]))
+        _, relevance = attributor(images, start)
+    found: Tensor = relevance.detach()
+    return found
+
+
+def against_zennit(
+    model: nn.Module, images: Tensor, target: Tensor, method: str, *, repeats: int = 5
+) -> dict[str, Any]:
+    """Return `ours_s`, `zennit_s`, `ratio`, `difference` (largest, relative); without zennit `skipped`, the reason."""
+    if reason := load_zennit():
+        return {"skipped": reason}
+    options = OPTIONS[method]
+    ours = attribute(model, images, target, method, **options)
+    theirs = by_zennit(model, images, target, method, options)
+    ours_s, zennit_s = race(
+        [
+            lambda: attribute(model, images, target, method, **options),
+            lambda: by_zennit(model, images, target, method, options),
+        ],
+        repeats,
+    )
+    difference = float((ours - theirs).abs().max() / theirs.abs().max())
+    return {"ours_s": ours_s, "zennit_s": zennit_s, "ratio": zennit_s / ours_s, "difference": difference}
+
+
+def rows() -> list[dict[str, Any]]:
+    """Rows for `make bench`."""
+    model, images, target = problem(64)
+    found = []
+    for method in OPTIONS:
+        row = against_zennit(model, images, target, method)
+        note = row.get("skipped") or f"largest relative difference {row['difference']:.1e}"
+        found.append({"what": f"{method} against zennit", "ratio": row.get("ratio"), "aim": 1.0, "note": note})
+    return found
