@@ -1,8 +1,8 @@
 """Measure region perturbation against Quantus on one machine: same maps, same grid, same fill, same net.
 
 Quantus is optional: where it is missing, the row says so. Times are CPU seconds of this process, the least of several
-rounds in which both sides alternate; read ratios, not seconds. Quantus returns the drops f(x^0) - f(x^k) for k = 1 ... L; AOPC is their sum over
-L + 1.
+rounds in which both sides alternate; read ratios, not seconds. Quantus returns the drops f(x^0) - f(x^k) for
+k = 1 ... L; AOPC is their sum over L + 1.
 """
 
 from __future__ import annotations
@@ -36,8 +36,10 @@ def against_quantus(
     Returns `ours_s`, `quantus_s`, `ratio`, `difference` (largest of an image's AOPC),
     `images_per_s`; without Quantus `skipped`, the reason.
     """
+    from restudy.relevance.peers import torchvision_stand_in
+
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), torchvision_stand_in():
             warnings.simplefilter("ignore")
             import quantus
     except Exception as error:  # a peer can fail in many ways at import

@@ -1,14 +1,11 @@
 """Measure relevance propagation against zennit on one machine: same net, same rule, same stabiliser.
 
-zennit is optional, and imports torchvision, which needs a build of its own; a stand-in with the two names that zennit
-looks for takes its place. Times are CPU seconds of this process, the least of several rounds in which both sides
+zennit is optional. Times are CPU seconds of this process, the least of several rounds in which both sides
 alternate; read ratios, not seconds.
 """
 
 from __future__ import annotations
 
-import sys
-import types
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,36 +15,12 @@ from torch import Tensor, nn
 from restudy.attribution.benchmark import problem
 from restudy.perturbation.benchmark import race
 from restudy.relevance.api import attribute
+from restudy.relevance.peers import load_zennit
 
 OPTIONS: dict[str, dict[str, float]] = {
     "lrp_epsilon": {"epsilon": 0.01},
     "lrp_alpha_beta": {"alpha": 2.0, "beta": 1.0, "stabilizer": 1e-6},
 }
-
-
-def load_zennit() -> str:
-    """Import zennit, with a stand-in for torchvision where that is missing; return why it fails, or nothing."""
-    names = ("torchvision", "torchvision.models", "torchvision.models.resnet")
-    before = {name: sys.modules.get(name) for name in names}
-    try:
-        import torchvision  # noqa: F401
-    except Exception:  # absent, or built for another torch
-        found = {name: types.ModuleType(name) for name in names}
-        found[names[2]].__dict__.update(BasicBlock=type("BasicBlock", (), {}), Bottleneck=type("Bottleneck", (), {}))
-        found[names[0]].__dict__["models"] = found[names[1]]
-        found[names[1]].__dict__["resnet"] = found[names[2]]
-        sys.modules.update(found)
-    try:
-        import zennit.attribution
-        import zennit.composites
-        import zennit.rules  # noqa: F401
-    except Exception as error:  # a peer can fail in many ways at import
-        return f"zennit cannot be imported: {error}"
-    finally:
-        for name, module in before.items():
-            if module is None:
-                sys.modules.pop(name, None)
-    return ""
 
 
 def by_zennit(model: nn.Module, images: Tensor, target: Tensor, method: str, options: Mapping[str, float]) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from restudy.relevance.benchmark import load_zennit
+from restudy.relevance.peers import load_zennit
 
 SIZE = 12
 
