@@ -13,7 +13,8 @@ from restudy.perturbation.fills import Fill
 from restudy.perturbation.regions import Grid, pixel_steps
 
 SCORES = ("logit", "probability", "log_odds")
-DEFAULT_BATCH_SIZE = 256
+DEFAULT_BATCH_SIZE = 64
+"""Images in a pass: larger ones leave a core's cache (measured: 44 us an image of a small CNN at 64, 55 at 256)."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,9 @@ def perturbation_curves(
             for _ in range(repeats):
                 drawn = fill.draw(images, generator) if fill.draw is not None else None
                 for name, at in place.items():
-                    totals[name] += _one_draw(model, images, target, at, fill, drawn, steps, generator, batch_size)
+                    totals[name] += _one_draw(
+                        model, images, target, at, fill, drawn, start[:, :, 0], steps, generator, batch_size
+                    )
     finally:
         for module, training in modes:
             module.training = training
@@ -107,11 +110,15 @@ def _one_draw(
     at: Tensor,
     fill: Fill,
     drawn: Tensor | None,
+    start: Tensor,
     steps: int,
     generator: torch.Generator,
     batch_size: int,
 ) -> Tensor:
-    """Scores along one order and one draw, (3, N, steps): steps of a few images in every pass."""
+    """Scores along one order and one draw, (3, N, steps): steps of a few images in every pass.
+
+    `start` (3, N): scores of the unperturbed images.
+    """
     count = torch.arange(1, steps + 1, device=images.device).view(1, -1, 1, 1)
     group = max(1, batch_size // steps)
     parts = []
@@ -124,10 +131,25 @@ def _one_draw(
             assert fill.infill is not None
             painted = [fill.infill(shown, masks[:, k], generator) for k in range(steps)]
             filled = torch.stack(painted, 1)
-        sequence = torch.where(masks[:, :, None], filled, shown[:, None]).flatten(0, 1)
-        scores = _scores(model, sequence, goal.repeat_interleave(steps), batch_size)
-        parts.append(scores.view(3, len(shown), steps))
+        sequence = torch.where(masks[:, :, None], filled, shown[:, None])
+        parts.append(_sequence_scores(model, shown, sequence, goal, start[:, first : first + group], batch_size))
     return torch.cat(parts, 1)
+
+
+def _sequence_scores(
+    model: nn.Module, shown: Tensor, sequence: Tensor, goal: Tensor, start: Tensor, batch_size: int
+) -> Tensor:
+    """Scores (3, N, steps) of sequences (N, steps, C, H, W); a step that changes no pixel keeps the score before it."""
+    before = torch.cat([shown[:, None], sequence[:, :-1]], 1)
+    changed = (sequence != before).flatten(2).any(2)
+    count = changed.cumsum(1).cpu()
+    if bool(changed.any()):
+        found = _scores(model, sequence[changed], goal[:, None].expand(changed.shape)[changed], batch_size)
+        last = count[:, -1:].cumsum(0) - count[:, -1:]
+        scores = found[:, (last + count - 1).clamp(min=0)]
+    else:
+        scores = torch.zeros(3, *changed.shape, dtype=torch.float64)
+    return torch.where(count > 0, scores, start[:, :, None])
 
 
 def _scores(model: nn.Module, images: Tensor, target: Tensor, batch_size: int) -> Tensor:

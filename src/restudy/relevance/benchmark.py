@@ -6,6 +6,7 @@ alternate; read ratios, not seconds.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +18,7 @@ from restudy.perturbation.benchmark import race
 from restudy.relevance.api import attribute
 from restudy.relevance.peers import load_zennit
 
-OPTIONS: dict[str, dict[str, float]] = {
+OPTIONS: dict[str, dict[str, Any]] = {
     "lrp_epsilon": {"epsilon": 0.01},
     "lrp_alpha_beta": {"alpha": 2.0, "beta": 1.0, "stabilizer": 1e-6},
 }
@@ -25,16 +26,15 @@ OPTIONS: dict[str, dict[str, float]] = {
 
 def by_zennit(model: nn.Module, images: Tensor, target: Tensor, method: str, options: Mapping[str, float]) -> Tensor:
     """Return zennit's relevance (N, C, H, W), started with the logit; convolutions, linear layers, ReLU, pools."""
-    from zennit import attribution, composites, rules
-    from zennit.layer import Sum
-    from zennit.types import Activation, AvgPool, Convolution, Linear
-
+    names = ("attribution", "composites", "rules", "layer", "types")
+    attribution, composites, rules, layers, types = (importlib.import_module(f"zennit.{name}") for name in names)
     if method == "lrp_epsilon":
         layer, norm = rules.Epsilon(options["epsilon"]), rules.Norm(options["epsilon"])
     else:
         layer = rules.AlphaBeta(options["alpha"], options["beta"], stabilizer=options["stabilizer"])
         norm = rules.Norm(options["stabilizer"])
-    kinds = [(Convolution, layer), (Linear, layer), (Activation, rules.Pass()), (AvgPool, norm), (Sum, norm)]
+    kinds = [(types.Convolution, layer), (types.Linear, layer), (types.Activation, rules.Pass())]
+    kinds += [(types.AvgPool, norm), (layers.Sum, norm)]
     with attribution.Gradient(model, composites.LayerMapComposite(kinds)) as attributor:
         logits = model(images).detach()
         start = torch.zeros_like(logits).scatter(1, target[:, None], logits.gather(1, target[:, None]))

@@ -5,6 +5,7 @@ Quantus imports zennit where that is installed, so it needs the same.
 
 from __future__ import annotations
 
+import importlib
 import sys
 import types
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ _NAMES = ("torchvision", "torchvision.models", "torchvision.models.resnet")
 def torchvision_stand_in() -> Iterator[None]:
     """While this lasts `import torchvision.models.resnet` works; where torchvision itself does, nothing changes."""
     try:
-        import torchvision  # noqa: F401
+        importlib.import_module("torchvision")
     except Exception:  # absent, or built for another torch
         for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
             del sys.modules[name]
@@ -38,9 +39,8 @@ def load_zennit() -> str:
     """Import zennit; return why that fails, or nothing."""
     with torchvision_stand_in():
         try:
-            import zennit.attribution
-            import zennit.composites
-            import zennit.rules  # noqa: F401
+            for name in ("attribution", "composites", "rules", "layer", "types"):
+                importlib.import_module(f"zennit.{name}")
         except Exception as error:  # a peer can fail in many ways at import
             return f"zennit cannot be imported: {error}"
     return ""

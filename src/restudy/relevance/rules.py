@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.grad import conv2d_input
 
 Linear = Callable[[Tensor], Tensor]
 
@@ -177,7 +178,8 @@ def convolution(
         return F.conv2d(x, w, None, stride, padding, dilation, groups)
 
     def backward(s: Tensor, w: Tensor, x: Tensor) -> Tensor:
-        return torch.nn.grad.conv2d_input(x.shape, w, s.contiguous(), stride, padding, dilation, groups)
+        found: Tensor = conv2d_input(x.shape, w, s.contiguous(), stride, padding, dilation, groups)  # type: ignore[no-untyped-call]
+        return found
 
     return Affine(forward, backward, weight, None if bias is None else bias.view(1, -1, 1, 1))
 

@@ -62,12 +62,12 @@ class _Replaced(torch.autograd.Function):
     """An output that was computed already, with a backward pass of its own."""
 
     @staticmethod
-    def forward(ctx: Any, back: Back, output: list[Tensor], *inputs: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, back: Back, output: list[Tensor], *inputs: Tensor) -> Tensor:
         ctx.back = back
         return output.pop()
 
     @staticmethod
-    def backward(ctx: Any, relevance: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, relevance: Tensor) -> Any:
         return (None, None, *ctx.back(relevance))
 
 

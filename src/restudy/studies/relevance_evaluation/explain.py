@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from torch import Tensor, nn
 
@@ -39,7 +39,7 @@ def explained(
 
 def fill_named(name: str, *, pool: Tensor, region: int, blur_sigma: float, low: float = 0.0, high: float = 1.0) -> Fill:
     """A fill by the name that results carry; `pool` holds the images that `dataset` takes blocks from."""
-    found = {
+    found: dict[str, Callable[[], Fill]] = {
         "uniform": lambda: uniform(low, high),
         "mean": image_mean,
         "blur": lambda: blur(blur_sigma),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,7 +73,7 @@ def area_bars(tables: Tables) -> Figure:
         found = minus(area(tables, pair, method, fill), area(tables, pair, "random", fill, "random"))
         return mean_and_half(found.values())
 
-    return _bars(table, [(PAIR_NAMES[p], lambda m, f, p=p: value(p, m, f)) for p in pairs])
+    return _bars(table, [(PAIR_NAMES[p], partial(value, p)) for p in pairs])
 
 
 def photo_bars(tables: Tables) -> Figure:
@@ -84,7 +85,7 @@ def photo_bars(tables: Tables) -> Figure:
         return mean_and_half(first[name] - second[name] for name in first)
 
     kinds = {"scene": "scenes with an animal", "crop": "crops of photographs"}
-    return _bars(table, [(title, lambda m, f, k=kind: value(k, m, f)) for kind, title in kinds.items()])
+    return _bars(table, [(title, partial(value, kind)) for kind, title in kinds.items()])
 
 
 def _bars(table: pa.Table, panels: Sequence[tuple[str, Callable[[str, str], tuple[float, float]]]]) -> Figure:

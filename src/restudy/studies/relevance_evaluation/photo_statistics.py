@@ -88,7 +88,7 @@ def _outside(method: str) -> Statistic:
     def statistic(tables: Tables) -> pa.Table:
         if "photo_measures" not in tables:
             return EMPTY.empty_table()
-        return _paired(*(measures(tables, m, "outside_aopc") for m in (method, "random")))
+        return _paired(measures(tables, method, "outside_aopc"), measures(tables, "random", "outside_aopc"))
 
     statistic.__doc__ = f"Per scene: AOPC (logits) of regions off the animal, ranked by {method} minus at random."
     return statistic

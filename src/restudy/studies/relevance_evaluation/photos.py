@@ -115,12 +115,12 @@ def _measures(
         row = {"method": LRP, "metric": "outside_share", "unit": "1", "value": float(share[number])}
         rows.append(_named(found, number, row))
     compared = {name: maps[name][pasted] for name in (LRP, "noise")}
-    values, used = outside_aopc(
+    areas, used = outside_aopc(
         model, images[pasted], target[pasted], compared, found.inside[pasted], grid, max(1, steps // 2), SEED
     )
     numbers_used = pasted.nonzero().flatten()[used].tolist()
-    for method, each in values.items():
-        for number, value in zip(numbers_used, each.tolist(), strict=True):
+    for method, area in areas.items():
+        for number, value in zip(numbers_used, area.tolist(), strict=True):
             row = {"method": method, "metric": "outside_aopc", "unit": "logits", "value": value}
             rows.append(_named(found, number, row))
     return rows

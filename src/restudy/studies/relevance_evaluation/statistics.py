@@ -107,7 +107,7 @@ def area(tables: Tables, pair: str, method: str, fill: str, order: str = "morf",
     """AOPC of a method over the mean unperturbed logit, seed by seed."""
     chosen = {"pair": pair, "region": REGION, "fill": fill, "method": method, "order": order}
     chosen |= {"score": "logit", "share": SHARE} | more
-    return over(by_seed(tables["aopc"], **chosen), by_seed(tables["aopc"], "start", **chosen))
+    return over(by_seed(tables["aopc"], "value", **chosen), by_seed(tables["aopc"], "start", **chosen))
 
 
 def _area_gap(pair: str, first: str, second: str, fill: str = "uniform") -> Statistic:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -81,7 +82,7 @@ def over(first: BySeed, second: BySeed) -> BySeed:
     return {seed: first[seed] / second.get(seed, math.nan) for seed in first}
 
 
-def replicates(values: Mapping[object, float]) -> pa.Table:
+def replicates(values: Mapping[Any, float]) -> pa.Table:
     """The table that the verdict engine reads: replicate and value."""
     kind = pa.int64() if all(isinstance(name, int) for name in values) else pa.string()
     return pa.table({"replicate": pa.array(list(values), kind), "value": pa.array(values.values(), pa.float64())})
@@ -104,7 +105,7 @@ def spearman(first: np.ndarray, second: np.ndarray) -> float:
     return float(a @ b) / size if size > 0 else math.nan
 
 
-def relabel(table: pa.Table, column: str, names: Mapping[object, object], **only: object) -> pa.Table:
+def relabel(table: pa.Table, column: str, names: Mapping[Any, Any], **only: object) -> pa.Table:
     """The table with some values of a column exchanged, everywhere or only in the rows chosen."""
     chosen = np.ones(table.num_rows, dtype=bool)
     for name, wanted in only.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from restudy.bench.context import Context, Outputs
 from restudy.models import derive_seed
 from restudy.studies.relevance_evaluation import nets
 from restudy.studies.relevance_evaluation.tidy import TRAINING
-from restudy.training import evaluate, train_classifier
+from restudy.training import Epoch, evaluate, train_classifier
 
 BIAS_FREE_PAIR = "fashion_mnist"
 
@@ -58,9 +59,7 @@ def train_models(
                 seed=derive_seed(seed, "train", pair),
                 checkpoint=context.checkpoints / f"{pair}-s{seed}-{arm}.pt",
                 channels_last=channels_last,
-                on_epoch=lambda epoch, arm=arm, live=live: live.log(
-                    epoch.epoch, **{f"{arm}_loss_nats": epoch.loss_nats}
-                ),
+                on_epoch=partial(_watch, live, arm),
             )
             where = {"pair": pair, "seed": seed, "arm": arm, "unit": "1"}
             for metric, images in (("train_accuracy", shown), ("test_accuracy", test)):
@@ -71,3 +70,8 @@ def train_models(
             }
         live.close()
     return {"training": pa.Table.from_pylist(rows, schema=TRAINING), "weights": weights}
+
+
+def _watch(live: Any, arm: str, epoch: Epoch) -> None:
+    """Send an epoch to the live curves, if anybody watches."""
+    live.log(epoch.epoch, **{f"{arm}_loss_nats": epoch.loss_nats})
