@@ -47,44 +47,17 @@ def against_quantus(
             quantus: Any = importlib.import_module("quantus")
     except Exception as error:  # a peer can fail in many ways at import
         return {"skipped": f"quantus cannot be imported: {error}"}
-    grid = Grid.of(images, REGION)
-    steps = grid.steps(SHARE)
-
-    def ours(net: nn.Module, shown: Tensor, goal: Tensor, given: dict[str, Tensor]) -> dict[str, Any]:
-        generator = torch.Generator().manual_seed(0)
-        orders = {name: region_order(grid.sums(values), "morf", generator) for name, values in given.items()}
-        found = perturbation_curves(net, shown, goal, orders, grid, constant(0.0), steps=steps, generator=generator)
-        return {name: aopc(curves.logit).numpy() for name, curves in found.items()}
-
-    def theirs(net: nn.Module, shown: Tensor, goal: Tensor, given: dict[str, Tensor]) -> dict[str, Any]:
-        metric = quantus.RegionPerturbation(
-            patch_size=REGION, order="morf", regions_evaluation=steps, normalise=False, disable_warnings=True
-        )
-        found = {}
-        for name, values in given.items():
-            drops = metric(
-                model=net,
-                x_batch=shown.numpy(),
-                y_batch=goal.numpy(),
-                a_batch=values[:, None].numpy(),
-                channel_first=True,
-                softmax=False,
-                batch_size=len(shown),
-            )
-            found[name] = np.asarray(drops, dtype=np.float64).sum(1) / (steps + 1)
-        return found
-
     fast = channels_last(model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         runs: list[Callable[[], Any]] = [
-            lambda: ours(fast, images, target, maps),
-            lambda: theirs(model, images, target, maps),
+            lambda: _ours(fast, images, target, maps),
+            lambda: _theirs(quantus, model, images, target, maps),
         ]
         ours_s, quantus_s = race(runs, repeats)
         pair = [run() for run in runs]
     difference = max(float(np.abs(pair[0][name] - pair[1][name]).max()) for name in maps)
-    count = len(images) * len(maps) * steps
+    count = len(images) * len(maps) * Grid.of(images, REGION).steps(SHARE)
     return {
         "ours_s": ours_s,
         "quantus_s": quantus_s,
@@ -92,6 +65,34 @@ def against_quantus(
         "difference": difference,
         "images_per_s": count / ours_s,
     }
+
+
+def _ours(net: nn.Module, shown: Tensor, goal: Tensor, maps: dict[str, Tensor]) -> dict[str, Any]:
+    grid, generator = Grid.of(shown, REGION), torch.Generator().manual_seed(0)
+    orders = {name: region_order(grid.sums(values), "morf", generator) for name, values in maps.items()}
+    steps = grid.steps(SHARE)
+    found = perturbation_curves(net, shown, goal, orders, grid, constant(0.0), steps=steps, generator=generator)
+    return {name: aopc(curves.logit).numpy() for name, curves in found.items()}
+
+
+def _theirs(quantus: Any, net: nn.Module, shown: Tensor, goal: Tensor, maps: dict[str, Tensor]) -> dict[str, Any]:
+    steps = Grid.of(shown, REGION).steps(SHARE)
+    metric = quantus.RegionPerturbation(
+        patch_size=REGION, order="morf", regions_evaluation=steps, normalise=False, disable_warnings=True
+    )
+    found = {}
+    for name, values in maps.items():
+        drops = metric(
+            model=net,
+            x_batch=shown.numpy(),
+            y_batch=goal.numpy(),
+            a_batch=values[:, None].numpy(),
+            channel_first=True,
+            softmax=False,
+            batch_size=len(shown),
+        )
+        found[name] = np.asarray(drops, dtype=np.float64).sum(1) / (steps + 1)
+    return found
 
 
 def race(runners: Sequence[Callable[[], Any]], repeats: int) -> list[float]:

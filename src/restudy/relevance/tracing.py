@@ -63,11 +63,13 @@ class _Replaced(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, back: Back, output: list[Tensor], *inputs: Tensor) -> Tensor:
+        """Return the output; `inputs` are what it depends on."""
         ctx.back = back
         return output.pop()
 
     @staticmethod
     def backward(ctx: Any, relevance: Tensor) -> Any:
+        """Return what the rule hands to each input."""
         return (None, None, *ctx.back(relevance))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from restudy.plotting.style import figure, style
+from restudy.studies.relevance_evaluation.areas import REGION, SHARE, area, settings
 from restudy.studies.relevance_evaluation.drawing import (
     FILL_NAMES,
     LOOKS,
@@ -19,7 +20,6 @@ from restudy.studies.relevance_evaluation.drawing import (
     present,
 )
 from restudy.studies.relevance_evaluation.photo_statistics import areas
-from restudy.studies.relevance_evaluation.statistics import REGION, SHARE, area, settings
 from restudy.studies.relevance_evaluation.tidy import Tables, minus, where
 
 if TYPE_CHECKING:

@@ -9,11 +9,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import product
 
 import numpy as np
 import pyarrow as pa
 
+from restudy.studies.relevance_evaluation.areas import (
+    DECONVOLUTION,
+    DIGITS,
+    EDGES,
+    FASHION,
+    GARMENTS,
+    LRP,
+    PAIRS,
+    REGION,
+    SENSITIVITY,
+    SHARE,
+    area,
+    between_curves,
+    ranking_alpha,
+    ranking_alpha_of_means,
+    settings,
+)
 from restudy.studies.relevance_evaluation.nulls import planted_nulls
 from restudy.studies.relevance_evaluation.photo_statistics import (
     lite0_bytes,
@@ -34,7 +50,6 @@ from restudy.studies.relevance_evaluation.tidy import (
     by_seed,
     minus,
     over,
-    ranks,
     replicates,
     where,
 )
@@ -52,14 +67,10 @@ __all__ = [
     "lite0_outside_noise",
     "lite0_sensitivity",
     "planted_nulls",
+    "ranking_alpha",
+    "ranking_alpha_of_means",
 ]
 Statistic = Callable[[Tables], pa.Table]
-LRP, SENSITIVITY, DECONVOLUTION, EDGES = "lrp_alpha_beta", "sensitivity", "deconvolution", "edges"
-FASHION, DIGITS, GARMENTS = "fashion_mnist", "mnist5k", "garments"
-PAIRS = (FASHION, DIGITS, GARMENTS)
-FILLS = ("uniform", "mean", "blur", "dataset", "black")
-SHARE, REGION = 0.16, 4
-RANKED = (SENSITIVITY, DECONVOLUTION, LRP, "lrp_epsilon", "gradient_x_input")
 TENTH = 5
 """A tenth of the 49 regions, rounded."""
 
@@ -103,13 +114,6 @@ def neuron_shortfall(tables: Tables) -> pa.Table:
 
 
 # AOPC and ABPC
-def area(tables: Tables, pair: str, method: str, fill: str, order: str = "morf", **more: object) -> BySeed:
-    """AOPC of a method over the mean unperturbed logit, seed by seed."""
-    chosen = {"pair": pair, "region": REGION, "fill": fill, "method": method, "order": order}
-    chosen |= {"score": "logit", "share": SHARE} | more
-    return over(by_seed(tables["aopc"], "value", **chosen), by_seed(tables["aopc"], "start", **chosen))
-
-
 def _area_gap(pair: str, first: str, second: str, fill: str = "uniform") -> Statistic:
     order = {"random": "random"}
 
@@ -167,11 +171,6 @@ def background_interaction_noise(tables: Tables) -> pa.Table:
     return replicates(minus(*gaps))
 
 
-def between_curves(tables: Tables, pair: str, method: str, fill: str) -> BySeed:
-    """ABPC: AOPC of the most relevant first minus that of the least relevant first, share of the logit."""
-    return minus(*(area(tables, pair, method, fill, order) for order in ("morf", "lerf")))
-
-
 def _abpc_gap(pair: str, first: str, second: str) -> Statistic:
     def statistic(tables: Tables) -> pa.Table:
         return replicates(minus(*(between_curves(tables, pair, m, "uniform") for m in (first, second))))
@@ -183,22 +182,6 @@ abpc_fashion = _abpc_gap(FASHION, LRP, SENSITIVITY)
 abpc_garments = _abpc_gap(GARMENTS, LRP, SENSITIVITY)
 abpc_edges_fashion = _abpc_gap(FASHION, EDGES, SENSITIVITY)
 abpc_edges_garments = _abpc_gap(GARMENTS, EDGES, SENSITIVITY)
-
-
-def settings(tables: Tables, *, black: bool = False) -> dict[tuple[str, str, str, int, float, str], BySeed]:
-    """(pair, rival, fill, region, share, score) -> seed -> AOPC of LRP minus that of the rival."""
-    table = where(tables["aopc"], order="morf")
-    found = {}
-    names = ("region", "share", "score")
-    regions, shares, scores = (sorted(set(table[name].to_pylist())) for name in names)
-    for fill, region, share, score in product(FILLS if black else FILLS[:-1], regions, shares, scores):
-        for pair in PAIRS:
-            rows = where(table, fill=fill, region=region, share=share, score=score, pair=pair)
-            if rows.num_rows:
-                lrp = by_seed(rows, method=LRP)
-                for other in (SENSITIVITY, DECONVOLUTION):
-                    found[pair, other, fill, region, share, score] = minus(lrp, by_seed(rows, method=other))
-    return found
 
 
 def same_sign_share(tables: Tables) -> pa.Table:
@@ -368,49 +351,6 @@ epsilon_gap = _over_epsilons("gap", 1.0, False, "Lost share of the logit by epsi
 epsilon_tamed = _over_epsilons(
     "largest", -1.0, True, "Largest relevance by epsilon, over that of the same image at epsilon 0, sign turned."
 )
-
-
-# Reliability of the measure itself
-def krippendorff_alpha(ratings: np.ndarray) -> float:
-    """Krippendorff's alpha of interval data without gaps, ratings (raters, items); 1 is agreement, 0 chance."""
-    raters, items = ratings.shape
-    count = raters * items
-    within = float(np.square(ratings[:, None, :] - ratings[None, :, :]).sum()) / (raters - 1)
-    flat = ratings.ravel()
-    between = 2.0 * (count * float(np.square(flat).sum()) - float(flat.sum()) ** 2) / (count - 1)
-    return 1.0 - within / between if between > 0 else math.nan
-
-
-def image_ranks(tables: Tables, pair: str, fill: str, seed: int) -> np.ndarray:
-    """Ranks of the five methods by AOPC on single images, (images, methods)."""
-    chosen = {"pair": pair, "region": REGION, "fill": fill, "order": "morf", "score": "logit", "share": SHARE}
-    rows = where(tables["aopc"], seed=seed, **chosen)
-    by_method = dict(zip(rows["method"].to_pylist(), rows["values"].to_pylist(), strict=True))
-    return ranks(np.array([by_method[method] for method in RANKED]).T)
-
-
-def _alpha(pair: str, fill: str) -> Statistic:
-    def statistic(tables: Tables) -> pa.Table:
-        seeds = sorted(set(tables["aopc"]["seed"].to_pylist()))
-        return replicates({s: krippendorff_alpha(image_ranks(tables, pair, fill, s)) for s in seeds})
-
-    return _named(statistic, f"Krippendorff's alpha over the images' rankings of five methods, {pair}, {fill} fill.")
-
-
-ranking_alpha = _alpha(GARMENTS, "uniform")
-
-
-def ranking_alpha_of_means(tables: Tables) -> pa.Table:
-    """Control: alpha over four groups of images, of the mean AOPC of sensitivity and LRP under black, Fashion-MNIST."""
-    chosen = {"pair": FASHION, "region": REGION, "fill": "black", "order": "morf", "score": "logit", "share": SHARE}
-    found = {}
-    for seed in sorted(set(tables["aopc"]["seed"].to_pylist())):
-        rows = where(tables["aopc"], seed=seed, **chosen)
-        values = dict(zip(rows["method"].to_pylist(), rows["values"].to_pylist(), strict=True))
-        both = np.array([values[SENSITIVITY], values[LRP]])
-        groups = [part.mean(1) for part in np.array_split(both, 4, axis=1)]
-        found[seed] = krippendorff_alpha(np.array(groups))
-    return replicates(found)
 
 
 # Gates

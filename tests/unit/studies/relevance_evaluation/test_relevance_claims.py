@@ -9,7 +9,7 @@ from tests.unit.studies.relevance_evaluation.relevance_tables import FOLDER, eve
 from restudy.claims import load_claims
 from restudy.claims.statistics import missing
 from restudy.studies.relevance_evaluation import figures, map_figures, statistics
-from restudy.studies.relevance_evaluation.statistics import krippendorff_alpha
+from restudy.studies.relevance_evaluation.areas import krippendorff_alpha
 from restudy.studies.relevance_evaluation.tidy import ranks, relabel, spearman
 
 CLAIMS = load_claims(FOLDER / "claims.yaml")
