@@ -116,8 +116,8 @@ def test_residual_net_with_pictures_of_several_sizes(here: Path) -> None:
 
 
 def test_grey_net_with_colour_pictures_and_labels(here: Path) -> None:
-    done = run("--model", "my_check_nets:grey", "--images", "photos", "--size", "14",
-               "--methods", "lrp_epsilon,gradcam", "--labels", "labels.txt", "--states", "2", "--fills", "black", "--limit", "3")  # fmt: skip
+    few = ["--size", "14", "--methods", "lrp_epsilon,gradcam", "--states", "2", "--fills", "black", "--limit", "3"]
+    done = run("--model", "my_check_nets:grey", "--images", "photos", "--labels", "labels.txt", *few)
     assert done.exit_code == 0, done.output
     assert "too few images" in done.output
     page = (here / "check" / "index.html").read_text()
