@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from restudy.plotting.style import figure, style
 from restudy.studies.relevance_evaluation.areas import REGION, SHARE, area, settings
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 CURVED = ("sensitivity", "deconvolution", "lrp_alpha_beta", "random")
 CURVE_FILLS = ("uniform", "mean", "black")
+SHORT = {"fashion_mnist": "Fashion", "mnist5k": "digits", "garments": "on photographs"}
 GREY = {"color": "0.45", "linewidth": 1.2}
 
 
@@ -119,7 +121,9 @@ def complexity(tables: Tables) -> Figure:
 def reactions(tables: Tables) -> Figure:
     """Jumps, likeness within a class, stability of ranks by method."""
     panels = [("jump", "", "largest jump"), ("likeness_same_class", "signed", "likeness within a class")]
-    return _dots(tables["measures"], [*panels, ("rank_stability", "", "stability of ranks")])
+    table = tables["measures"]
+    table = table.filter(pc.not_equal(table["method"], "noise"))
+    return _dots(table, [*panels, ("rank_stability", "", "stability of ranks")])
 
 
 def _dots(table: pa.Table, panels: Sequence[tuple[str, str, str]]) -> Figure:
@@ -167,7 +171,7 @@ def fill_matrix(tables: Tables) -> Figure:
         top = float(np.nanmax(np.abs(grid))) or 1.0
         axis.imshow(grid, cmap="RdBu_r", vmin=-top, vmax=top, aspect="auto", alpha=0.75)
         names = {"sensitivity": "sensitivity", "deconvolution": "deconv."}
-        axis.set_xticks(range(len(columns)), [f"{PAIR_NAMES[p]}\n- {names[o]}" for p, o in columns], fontsize=6)
+        axis.set_xticks(range(len(columns)), [f"{SHORT[p]}\n- {names[o]}" for p, o in columns], fontsize=6)
         labels = [f"{FILL_NAMES[fill]}, {region} px, {share:.0%}" for fill, region, share in rows]
         axis.set_yticks(range(len(rows)), labels, fontsize=7)
         axis.grid(False)
