@@ -72,7 +72,8 @@ def _grid(
             for spine in axis.spines.values():
                 spine.set_visible(False)
         for row, (name, records) in enumerate(rows.items()):
-            axes[row, 0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize=6.5)
+            label = name.replace("garments on ", "garments on\n")
+            axes[row, 0].set_ylabel(label, rotation=0, ha="right", va="center", fontsize=6.5)
             for column, key in enumerate(columns):
                 if key in records:
                     _show(axes[row, column], records[key], picture=image or key == "input")
