@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from restudy.data import data_sum, fashion_mnist, fetch, imagenet_lite0, mnist5k, photos, synthetic
+from restudy.data import data_sum, fashion_mnist, fetch, imagenet_lite0, mnist5k, photos, stamps, synthetic
 from restudy.data.dataset import ImageSet
 from restudy.errors import DataError
 
@@ -74,6 +74,20 @@ def test_photos(need: Callable[[str], None]) -> None:
     assert data["rocket"].mean() == pytest.approx(65.28, abs=0.5)  # a JPEG
 
 
+def test_stamps(need: Callable[[str], None]) -> None:
+    need("stamps")
+    data = stamps.load()
+    assert len(data) == 110
+    assert len({stamp.tobytes() for stamp in data.values()}) == 110
+    for stamp in data.values():
+        assert stamp.dtype == np.uint8
+        assert stamp.shape[2] == 4
+        assert min(stamp.shape[:2]) >= 60
+        shown = stamp[..., 3] >= 128
+        assert shown[0].any() and shown[-1].any() and shown[:, 0].any() and shown[:, -1].any()
+        assert 0.3 <= shown.mean() <= 0.97
+
+
 def test_imagenet_lite0(need: Callable[[str], None]) -> None:
     need("imagenet_lite0")
     model = imagenet_lite0.load()
@@ -88,14 +102,14 @@ def test_imagenet_lite0(need: Callable[[str], None]) -> None:
     assert all(torch.isfinite(value).all() for value in state.values())
 
 
-@pytest.mark.parametrize("name", ["fashion_mnist", "imagenet_lite0", "mnist5k", "photos"])
+@pytest.mark.parametrize("name", ["fashion_mnist", "imagenet_lite0", "mnist5k", "photos", "stamps"])
 def test_fetched_from_nothing(name: str, tmp_path: Path) -> None:
     try:
         sums = fetch(name, tmp_path)
     except DataError as error:
         pytest.skip(f"no source reachable: {error}")
     assert {path.name for path in tmp_path.iterdir()} == {name, ".fetch"}
-    assert sums.read_text().count("\n") == len(list((tmp_path / name).iterdir())) - 1
+    assert sums.read_text().count("\n") == sum(path.is_file() for path in (tmp_path / name).rglob("*")) - 1
     assert len(data_sum(name)) == 64
 
 

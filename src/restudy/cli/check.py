@@ -1,0 +1,71 @@
+"""`restudy check`: do the heatmaps of a model of your own pass the tests?"""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.option("--model", "model", required=True, help="module:function that returns a torch.nn.Module.")
+@click.option("--images", "images", required=True, help="A folder of pictures, colour or grey.")
+@click.option("--labels", default=None, help="A text of lines `name,label`; the predicted class by default.")
+@click.option("--out", "folder", default="check", show_default=True, type=click.Path(file_okay=False))
+@click.option("--methods", default="", help="Heatmaps that are checked, with commas; nine by default.")
+@click.option("--fills", default="uniform,mean,blur", show_default=True, help="What replaces a region; also black.")
+@click.option("--size", default=None, type=int, help="Side of the square inputs; 224 where sizes differ.")
+@click.option("--channels", default=None, type=click.Choice(["1", "3"]), help="By default those of the first layer.")
+@click.option("--mean", default="0", show_default=True, help="Inputs are (pixel - mean) / std, pixels in [0, 1].")
+@click.option("--std", default="1", show_default=True, help="One number, or three with commas.")
+@click.option("--region", default=None, type=int, help="Side of the regions in pixels; an eighth of the image's.")
+@click.option("--limit", default=32, show_default=True, help="Most images that are looked at.")
+@click.option("--states", default=5, show_default=True, help="States of each cascade of random layers.")
+@click.option("--batch-size", default=32, show_default=True)
+@click.option("--seed", default=0, show_default=True)
+@click.option("--device", default="cpu", show_default=True)
+def check(
+    model: str,
+    images: str,
+    labels: str | None,
+    folder: str,
+    methods: str,
+    fills: str,
+    size: int | None,
+    channels: str | None,
+    mean: str,
+    std: str,
+    region: int | None,
+    limit: int,
+    states: int,
+    batch_size: int,
+    seed: int,
+    device: str,
+) -> None:
+    """Check heatmaps on a model of your own: random weights, perturbed regions, complexity; say what passed."""
+    from pathlib import Path
+
+    from restudy.checkup.images import input_channels, load_images
+    from restudy.checkup.judge import summary
+    from restudy.checkup.run import METHODS, Options, check_model
+    from restudy.landscape.load import load_model
+
+    wanted = _names(methods) or METHODS
+    options = Options(methods=wanted, fills=_names(fills), region=region, states=states, seed=seed,
+                      batch_size=batch_size, device=device)  # fmt: skip
+    options.check()
+    net = load_model(model, seed)
+    found = load_images(images, labels, channels=int(channels) if channels else input_channels(net), size=size,
+                        mean=_numbers(mean), std=_numbers(std), limit=limit)  # fmt: skip
+    tables = check_model(net, found, Path(folder), options)
+    click.echo("\n".join(summary(tables["verdicts"])))
+    click.echo(Path(folder) / "index.html")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise click.BadParameter(f"{text!r} holds no numbers, e.g. 0.485,0.456,0.406") from None
