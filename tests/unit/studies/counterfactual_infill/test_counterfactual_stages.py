@@ -121,11 +121,12 @@ def test_grounds_of_training_and_test_are_disjoint() -> None:
         assert not patches & mine
 
 
-def test_the_classifier_is_blind_to_where_an_object_lies() -> None:
+def test_the_classifier_is_blind_to_where_an_object_lies_away_from_the_borders() -> None:
     net = SceneCNN(3, seed=1)
-    image = torch.full((1, 1, 28, 28), 0.4)
-    image[0, 0, 4:12, 4:12] = 1.0
+    image = torch.full((1, 1, 56, 56), 0.4)
+    image[0, 0, 20:28, 20:28] = torch.rand(8, 8, generator=torch.Generator().manual_seed(0))
     assert torch.allclose(net(image), net(image.roll((8, 4), (2, 3))), atol=1e-5)
+    assert not torch.allclose(net(image), net(torch.full_like(image, 0.4)), atol=1e-3)
     assert torch.equal(SceneCNN(3, seed=1)(image), net(image))
 
 
