@@ -13,7 +13,9 @@ from restudy.infilling.fillers import Generative
 from restudy.infilling.nets import Generator
 
 IMAGES, AIM, SAME = 24, 5.0, 0.95
-PENALTIES = (0.0128, 0.0383)
+PENALTIES = (0.0005, 0.002)
+SHARPNESS = 60.0
+"""Factor on the untrained logits: without it no region is worth its price, and empty regions agree for nothing."""
 
 
 def small_classifier() -> nn.Module:
@@ -26,6 +28,8 @@ def small_classifier() -> nn.Module:
         *(nn.Conv2d(48, 64, 3, padding=1), nn.ReLU()),
         *(nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Linear(64, 6)),
     )
+    with torch.no_grad():
+        net[-1].weight.mul_(SHARPNESS)
     net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return net.eval().requires_grad_(False)
 
@@ -38,14 +42,15 @@ def seconds(run: Callable[[], object]) -> float:
 
 
 def least_overlap(together: Tensor, alone: Tensor) -> float:
-    """Smallest IoU of two sets of regions, bool (..., S, S); 1 where both are empty."""
+    """Smallest IoU of two sets of regions, bool (..., S, S); those that are empty in both do not count."""
     both = (together & alone).flatten(-2).sum(-1)
     either = (together | alone).flatten(-2).sum(-1)
-    return float(torch.where(either > 0, both / either.clamp(min=1), 1.0).min())
+    counted = either > 0
+    return float((both[counted] / either[counted]).min()) if counted.any() else float("nan")
 
 
 def compare(infiller: Infiller, settings: Settings) -> tuple[float, float, float, float]:
-    """CPU seconds in a batch and in a loop over images and penalties, least and mean IoU of the regions."""
+    """CPU seconds in a batch and in a loop over images and penalties, least IoU of the regions, their mean area."""
     model = small_classifier()
     images = torch.rand(IMAGES, 1, 28, 28, generator=torch.Generator().manual_seed(1))
     target, seeds = model(images).argmax(1), list(range(IMAGES))
@@ -64,10 +69,7 @@ def compare(infiller: Infiller, settings: Settings) -> tuple[float, float, float
 
     masks(slice(0, 2), PENALTIES)  # warm up
     together, one_by_one = seconds(batch), seconds(loop)
-    overlaps = [
-        least_overlap(a, b) for a, b in zip(found["batch"].flatten(0, 1), found["loop"].flatten(0, 1), strict=True)
-    ]
-    return together, one_by_one, min(overlaps), sum(overlaps) / len(overlaps)
+    return together, one_by_one, least_overlap(found["batch"], found["loop"]), float(found["batch"].float().mean())
 
 
 def rows() -> list[dict[str, object]]:
@@ -82,9 +84,9 @@ def rows() -> list[dict[str, object]]:
     ]
     for name, infiller, samples in cases:
         settings = Settings(14, 40, 0.375, samples)
-        together, loop, least, mean = compare(infiller, settings)
+        together, loop, least, area = compare(infiller, settings)
         note = f"{IMAGES} images x {len(PENALTIES)} penalties, {together:.2f} against {loop:.2f} s CPU; "
-        note += f"IoU of the regions {mean:.3f} in the mean, least {least:.3f}, wanted {SAME}"
+        note += f"least IoU of the regions {least:.3f}, wanted {SAME}; they take {area:.0%} of the image"
         what = f"FIDO one image and penalty at a time over all in a batch: {name}"
         found.append({"what": what, "ratio": loop / together, "aim": AIM, "note": note})
     return found

@@ -20,8 +20,9 @@ GENERATIVE = ("vae", "gan")
 class SceneCNN(nn.Module):
     """Four 3 x 3 convolutions with ReLU, two max-pools, the largest activation over all places, logits.
 
-    Inputs (N, 1, S, S) in [0, 1], logits (N, classes). The pooling over places makes it blind to where the object
-    lies, away from the borders. `channels` of the first convolution; the others have 3, 6 and 8 times as many. `seed` determines the weights.
+    Inputs (N, 1, S, S) in [0, 1], logits (N, classes). The pooling over places makes it blind to where the object lies,
+    away from the borders. `channels` of the first convolution; the others have 3, 6 and 8 times as many. `seed`
+    determines the weights.
     """
 
     def __init__(self, classes: int, channels: int = 8, *, seed: int = 0) -> None:
