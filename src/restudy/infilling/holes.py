@@ -1,0 +1,29 @@
+"""Holes to train in-fillers with: what they will meet while masks are optimised, and whole regions."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def random_holes(count: int, size: int, generator: torch.Generator) -> Tensor:
+    """Float (count, 1, size, size), 1 where hidden; a third each of rectangles, of pixels and of smooth fields.
+
+    Rectangles have sides from a fifth of the canvas to the whole. Pixels are dropped independently with a rate that
+    is uniform for each image. Smooth fields are uniform rates on a 4 x 4 grid, upsampled and drawn per pixel, which
+    is what masks look like halfway through their optimisation.
+    """
+    kind = torch.randint(3, (count, 1, 1, 1), generator=generator)
+    sides = torch.randint(size // 5, size + 1, (count, 2), generator=generator)
+    corners = (torch.rand(count, 2, generator=generator) * (size - sides + 1)).long()
+    place = torch.arange(size)
+    rows = (place >= corners[:, :1]) & (place < corners[:, :1] + sides[:, :1])
+    columns = (place >= corners[:, 1:]) & (place < corners[:, 1:] + sides[:, 1:])
+    rectangles = (rows[:, :, None] & columns[:, None, :])[:, None]
+    rates = torch.rand(count, 1, 1, 1, generator=generator)
+    field = torch.rand(count, 1, 4, 4, generator=generator) * 2 - 0.5
+    smooth = F.interpolate(field, size=(size, size), mode="bilinear", align_corners=False)
+    draws = torch.rand(count, 1, size, size, generator=generator)
+    hidden = torch.where(kind == 0, rectangles, torch.where(kind == 1, draws < rates, draws < smooth))
+    return hidden.float()
