@@ -7,7 +7,7 @@ A table of measurements has one row for each measured step of each trial:
 | `batch_size` | int64 | examples in a step |
 | `trial_id` | int64 | number of the trial within its batch size |
 | `step` | int64 | updates taken before the measurement |
-| `status` | string | of the whole trial: `complete`, `incomplete` (stopped before its budget), `infeasible` (diverged) |
+| `status` | string | of the trial: `complete`, `incomplete` (ended before its budget), `infeasible` (diverged) |
 | a metric | float64 | e.g. `validation_error`; NaN or null where it was not measured |
 
 Only complete trials count. A goal is reached when the metric is strictly past it: below for errors, above for scores.
@@ -109,9 +109,7 @@ def apply_example_budget(measurements: pa.Table, examples: float) -> pa.Table:
     return measurements.filter(pc.less_equal(seen, examples))
 
 
-def best_errors(
-    measurements: pa.Table, *, metric: str = "validation_error", better: Better = "lower"
-) -> pa.Table:
+def best_errors(measurements: pa.Table, *, metric: str = "validation_error", better: Better = "lower") -> pa.Table:
     """Return the best measured value of each batch size over its complete trials: `batch_size`, `trial_id`, `value`.
 
     Ties go to the smaller trial, and within it to nothing: the value is the same. Batch sizes without a finite value

@@ -1,4 +1,4 @@
-"""Train a stack of trials of one batch size: measured at fixed steps, frozen when they diverge, resumed after a kill."""
+"""Train a stack of trials of one batch size: measured at fixed steps, frozen once diverged, resumed after a kill."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ class Run:
 
 @dataclass
 class Result:
-    """Measurements of a stack (table `SCHEMA`), the step at which each trial was frozen (-1: never), what was looked at.
+    """Measurements of a stack (table `SCHEMA`), and the step at which each trial was frozen (-1: never).
 
-    `looks`: (step, the numbers that `look` returned).
+    `looks`: what `look` returned, as (step, numbers).
     """
 
     measurements: pa.Table
@@ -246,7 +246,9 @@ class _Stack:
         if content is None:
             return
         if content.get("settings") != self.settings:
-            raise ResultError("is a checkpoint of another run", where=str(path), remedy="delete it; training starts anew")
+            raise ResultError(
+                "is a checkpoint of another run", where=str(path), remedy="delete it; training starts anew"
+            )
         self.step, self.alive, self.rows = content["step"], content["alive"], content["rows"]
         self.first, self.diverged_at = content["first"], content["diverged_at"]
         self.looks = [(step, list(seen)) for step, seen in content["looks"]]

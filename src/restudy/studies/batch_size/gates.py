@@ -10,8 +10,11 @@ import pyarrow as pa
 
 from restudy.studies.batch_size.tidy import (
     CONVEX,
+    DEEP,
     DIGITS,
+    HALF,
     MOMENTUM,
+    NARROW,
     SGD,
     Tables,
     budgets,
@@ -67,7 +70,10 @@ def least_feasible(tables: Tables, workload: str, seed: int) -> float:
 
 
 def _over(
-    workloads: tuple[str, ...], of: Callable[[Tables, str, int], float], worst: Callable[[list[float]], float], says: str
+    workloads: tuple[str, ...],
+    of: Callable[[Tables, str, int], float],
+    worst: Callable[[list[float]], float],
+    says: str,
 ) -> Statistic:
     def statistic(tables: Tables) -> pa.Table:
         seeds = seeds_of(tables["trials"])
@@ -85,6 +91,12 @@ inner_momentum = _over((MOMENTUM,), inner_share, min, "Gate: share of B where th
 slowest_sgd = _over((SGD,), slowest_share, max, "Gate: S over the budget at the slowest B, plain SGD.")
 slowest_both = _over(_BOTH, slowest_share, max, "Gate: the same, the larger of plain SGD and momentum.")
 slowest_digits = _over((DIGITS,), slowest_share, max, "Gate: the same on MNIST digits.")
+inside_models = _over((NARROW, DEEP), inside_share, min, "Gate: share inside, the smaller of two models.")
+inside_halves = _over((HALF, MOMENTUM), inside_share, min, "Gate: share inside, the smaller of half and all data.")
+slowest_models = _over((NARROW, DEEP), slowest_share, max, "Gate: S over the budget, the larger of two models.")
+slowest_halves = _over((HALF, MOMENTUM), slowest_share, max, "Gate: S over the budget, half and all data.")
+feasible_models = _over((NARROW, DEEP), least_feasible, min, "Gate: least feasible share of two models.")
+feasible_halves = _over((HALF, MOMENTUM), least_feasible, min, "Gate: least feasible share, half and all data.")
 slowest_convex = _over((CONVEX,), slowest_share, max, "Gate: the same for softmax regression.")
 enough_feasible_sgd = _over((SGD,), least_feasible, min, "Gate: least share of feasible trials, plain SGD.")
 enough_feasible = _over(_BOTH, least_feasible, min, "Gate: the same, the smaller of plain SGD and momentum.")

@@ -17,14 +17,20 @@ from restudy.studies.batch_size.gates import (
     enough_feasible,
     enough_feasible_digits,
     enough_feasible_sgd,
+    feasible_halves,
+    feasible_models,
     inner_momentum,
     inside_both,
     inside_digits,
+    inside_halves,
+    inside_models,
     inside_sgd,
     late_gain_sgd,
     slowest_both,
     slowest_convex,
     slowest_digits,
+    slowest_halves,
+    slowest_models,
     slowest_sgd,
 )
 from restudy.studies.batch_size.nulls import planted_nulls
@@ -55,15 +61,21 @@ __all__ = [
     "error_of_largest",
     "errors_by_epoch_budget",
     "errors_by_step_budget",
+    "feasible_halves",
+    "feasible_models",
     "inner_momentum",
     "inside_both",
     "inside_digits",
+    "inside_halves",
+    "inside_models",
     "inside_sgd",
     "late_gain_sgd",
     "planted_nulls",
     "slowest_both",
     "slowest_convex",
     "slowest_digits",
+    "slowest_halves",
+    "slowest_models",
     "slowest_sgd",
 ]
 Statistic = Callable[[Tables], pa.Table]
@@ -162,12 +174,8 @@ plateau_narrow_over_deep = _ratio(NARROW, DEEP, _plateau, "S(largest) / S(smalle
 
 def critical_of_halves(tables: Tables) -> pa.Table:
     """Control: B_crit of plain SGD from the trials with even numbers over that from the odd ones."""
-    even, odd = (per_seed(rules.parity(tables, SGD, p), SGD, lambda s, p=p: _critical_of_parity(tables, p, s)) for p in (0, 1))
-    return replicates({seed: even[seed] / odd[seed] for seed in even})
-
-
-def _critical_of_parity(tables: Tables, parity: int, seed: int) -> float:
-    return _critical(rules.parity(tables, SGD, parity), SGD, seed)
+    even, odd = (rules.parity(tables, SGD, remainder) for remainder in (0, 1))
+    return replicates({s: _critical(even, SGD, s) / _critical(odd, SGD, s) for s in seeds_of(tables["trials"])})
 
 
 # B5, B9: learning rates
@@ -280,7 +288,5 @@ full_over_extrapolation = _by_seed(
 def examples_per_second(tables: Tables) -> pa.Table:
     """Examples per CPU second at each batch size (timing, this machine)."""
     rows = where(tables["timings"], metric="cpu_per_step").to_pylist()
-    found = [
-        {"replicate": r["seed"], "x": float(r["batch_size"]), "value": r["batch_size"] / r["value"]} for r in rows
-    ]
+    found = [{"replicate": r["seed"], "x": float(r["batch_size"]), "value": r["batch_size"] / r["value"]} for r in rows]
     return pa.Table.from_pylist(found)

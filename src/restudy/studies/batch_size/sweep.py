@@ -54,10 +54,14 @@ class Plan:
         """Steps that every trial of a batch size is given."""
         return step_budget(batch_size, self.batch_sizes[0], self.first_budget, self.least_budget)
 
-    def train(self, part: str, batch_size: int, trials: Sequence[Trial], looks: tuple[int, ...] = (), look: Any = None) -> Result:
+    def train(
+        self, part: str, batch_size: int, trials: Sequence[Trial], looks: tuple[int, ...] = (), look: Any = None
+    ) -> Result:
         """Train a stack, from its checkpoint where there is one; `part` names it and its order of the data."""
         seed = derive_seed(self.seed, "order", part, batch_size)
-        run = Run(self.workload.rule, batch_size, self.budget(batch_size), seed, self.ratio, method=self.method, look_at=looks)
+        run = Run(
+            self.workload.rule, batch_size, self.budget(batch_size), seed, self.ratio, method=self.method, look_at=looks
+        )
         path = self.checkpoints / f"{self.name}-s{self.seed}-{part}-b{batch_size}.pt"
         make = partial(make_model, self.workload, self.side)
         return train_stack(make, trials, self.task, run, checkpoint=path, look=look)

@@ -62,7 +62,7 @@ def replicates(values: Mapping[Any, float]) -> pa.Table:
 
 
 def outcomes(tables: Tables, workload: str, seed: int, metric: str = "steps", kind: str = "search") -> pa.Table:
-    """One row per trial with the outcome `metric` as `steps`, in the columns that `fewest_steps` takes and the rates."""
+    """One row per trial: the outcome `metric` as `steps`, what else `fewest_steps` takes, and the rates."""
     rows = where(tables["trials"], workload=workload, seed=seed, metric=metric, kind=kind)
     return rows.rename_columns(["steps" if name == "value" else name for name in rows.column_names])
 

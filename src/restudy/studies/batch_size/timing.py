@@ -21,7 +21,7 @@ from restudy.training import keep_freed_memory
 def time_steps(
     context: Context, *, seeds: Sequence[int], timed_batch_sizes: Sequence[int], timed_steps: int, side: int
 ) -> Outputs:
-    """Return `timings`: median CPU seconds of a step, one trial of the MLP with plain SGD, random inputs, one thread."""
+    """Return `timings`: median CPU seconds of a step of one MLP with plain SGD, random inputs, one thread."""
     keep_freed_memory()
     rows: list[dict[str, Any]] = []
     for seed in seeds:

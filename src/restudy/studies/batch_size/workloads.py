@@ -120,7 +120,7 @@ def _cnn(side: int) -> nn.Sequential:
 
 
 def step_budget(batch_size: int, smallest: int, first: int, least: int) -> int:
-    """The steps that every trial of a batch size is given: as many examples as at the smallest, but at least `least`."""
+    """Steps of every trial of a batch size: as many examples as at the smallest, but at least `least` steps."""
     return max(first * smallest // batch_size, least)
 
 
