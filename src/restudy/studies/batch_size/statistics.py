@@ -8,6 +8,7 @@ ratio needs a number, which makes failures look milder than they are.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -241,19 +242,15 @@ def simple_over_critical(tables: Tables) -> pa.Table:
     return replicates({seed: simple[seed] / critical[seed] for seed in simple})
 
 
-def concordant_share(tables: Tables) -> pa.Table:
-    """Share of the pairs of plain-SGD workloads that B_simple and B_crit put in the same order; 1/2 by chance."""
+def orders_alike(tables: Tables) -> pa.Table:
+    """Correlation of log B_simple with log B_crit over the workloads with plain SGD; 0 by chance."""
     names = (SGD, DIGITS, CONVEX)
     simple = {n: _simple(tables, n) for n in names}
-    critical = {n: per_seed(tables, n, lambda seed, n=n: _critical(tables, n, seed)) for n in names}
+    critical = {n: per_seed(tables, n, partial(_critical, tables, n)) for n in names}
     found: BySeed = {}
     for seed in seeds_of(tables["trials"]):
-        signs = [
-            np.sign(simple[a][seed] - simple[b][seed]) * np.sign(critical[a][seed] - critical[b][seed])
-            for i, a in enumerate(names)
-            for b in names[i + 1 :]
-        ]
-        found[seed] = float(np.mean([(1 + s) / 2 for s in signs]))
+        logs = np.log([[one[n][seed] for n in names] for one in (simple, critical)])
+        found[seed] = float(np.corrcoef(logs)[0, 1])
     return replicates(found)
 
 

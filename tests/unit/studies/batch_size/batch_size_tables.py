@@ -31,7 +31,7 @@ FOLDER = Path(statistics.__file__).parent
 SEEDS = 5
 SIZES = [4, 16, 64, 256, 1024, 4096]
 RANGE = (0.004, 8.0)
-BENDS = {SGD: 100.0, MOMENTUM: 400.0, DIGITS: 60.0, CONVEX: 40.0, NARROW: 150.0, DEEP: 600.0, HALF: 380.0}
+BENDS = {SGD: 100.0, MOMENTUM: 400.0, DIGITS: 130.0, CONVEX: 40.0, NARROW: 150.0, DEEP: 600.0, HALF: 380.0}
 LEAST = {SGD: 80.0, MOMENTUM: 20.6, DIGITS: 70.0, CONVEX: 60.0, NARROW: 60.0, DEEP: 15.0, HALF: 21.0}
 
 
@@ -54,7 +54,10 @@ def budget(workload: str, size: int) -> int:
 
 def _trials(workload: str, seed: int) -> list[dict[str, Any]]:
     noise = np.random.default_rng([seed, len(workload), ord(workload[-1])])
-    rates, plain = np.geomspace(*RANGE, 16), workload.endswith("sgd")
+    rates, plain = (
+        np.geomspace(*RANGE, 16) * np.exp(0.1 * np.random.default_rng(seed).normal()),
+        workload.endswith("sgd"),
+    )
     rows: list[dict[str, Any]] = []
 
     def add(kind: str, size: int, number: int, rate: float, slow: float, lost: bool = False) -> None:
@@ -91,7 +94,7 @@ def _measurements(seed: int) -> list[dict[str, Any]]:
         least = 0.14 + float(noise.normal(0, 0.001))
         for trial in range(2):
             for step in np.unique(np.geomspace(1, budget(SGD, size), 60).round().astype(int)).tolist():
-                error = least + 0.7 * float(np.exp(-step / (fastest(SGD, size) / 2)))
+                error = least + 0.7 * float(np.exp(-step / (fastest(SGD, size) / 4)))
                 at = {"workload": SGD, "seed": seed, "kind": "search", "batch_size": size, "trial_id": trial}
                 at |= {"step": step, "status": "complete", "test_error": error, "train_loss": error}
                 rows.append({**at, "validation_error": error + 0.001 * trial})
