@@ -111,6 +111,8 @@ def search_box(tables: Tables) -> Figure:
                 for low, high in ((ends[0], ends[0] * width), (ends[1] / width, ends[1])):
                     span(low, high, color="0.5", alpha=0.2, linewidth=0)
             axis.set(xscale="log", yscale="log", xlim=box[0], ylim=box[1], title=f"B = {size}")
+        for axis in axes.flat[len(sizes) :]:
+            axis.set_axis_off()
         for axis in axes[-1]:
             axis.set_xlabel("effective learning rate")
         for axis in axes[:, 0]:
