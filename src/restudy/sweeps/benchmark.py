@@ -124,6 +124,6 @@ def rows() -> list[dict[str, Any]]:
     for method in ("loop", "vmap"):
         seen = compare(32, make=cnn, method=method, trials=8, steps=20, repeats=1)
         what = f"8 small CNNs by {method} against one nn.Module at a time, batch 32"
-        note = "why convolutions go through a loop on a CPU" if method == "vmap" else "what `auto` takes on a CPU"
+        note = "ahead on small nets only; equal on wide ones" if method == "vmap" else "what `auto` takes on a CPU"
         found.append({"what": what, "ratio": seen["ratio"], "aim": None, "note": note})
     return found

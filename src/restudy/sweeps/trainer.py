@@ -180,7 +180,7 @@ def train_stack(
                     stack.save(checkpoint)
                     saved = time.monotonic()
     if checkpoint is not None:
-        stack.save(checkpoint)
+        stack.save(checkpoint, finished=True)
     return stack.result()
 
 
@@ -235,11 +235,11 @@ class _Stack:
             if index:
                 self.program.keep(torch.tensor(index, device=self.task.train[0].device))
 
-    def save(self, path: Path) -> None:
-        """Write everything that changes."""
+    def save(self, path: Path, finished: bool = False) -> None:
+        """Write everything that changes; the weights of a finished stack are no longer needed."""
         content = {"settings": self.settings, "step": self.step, "alive": self.alive, "rows": self.rows}
         content |= {"first": self.first, "diverged_at": self.diverged_at, "looks": self.looks}
-        save_checkpoint(path, {**content, "program": self.program.state()})
+        save_checkpoint(path, {**content, "program": {} if finished else self.program.state()})
 
     def _resume(self, path: Path | None) -> None:
         content = load_checkpoint(path) if path is not None else None
@@ -252,7 +252,8 @@ class _Stack:
         self.step, self.alive, self.rows = content["step"], content["alive"], content["rows"]
         self.first, self.diverged_at = content["first"], content["diverged_at"]
         self.looks = [(step, list(seen)) for step, seen in content["looks"]]
-        self.program.load(content["program"])
+        if content["program"]:
+            self.program.load(content["program"])
 
     def result(self) -> Result:
         """The measurements as a table, by trial and step."""
