@@ -57,6 +57,8 @@ def steps_by_workload(tables: Tables) -> Figure:
                 axis.plot(sizes, geometric_mean(steps), **styled(name, alpha=alpha, marker=""))
             for own in steps:
                 axis.plot(sizes, own, linestyle="", color=LOOKS[name]["color"], marker=".", alpha=0.6)
+            sizes, tested = curves(tables, name, "steps_test")
+            axis.plot(sizes, geometric_mean(tested), color="0.3", linewidth=0.8, linestyle=":")
             perfect_scaling(axis, sizes, geometric_mean(steps)[0])
             axis.set_title(NAMES[name])
         log_axes(axes.flat[: len(names)], xlabel="batch size", ylabel="steps to the goal")
