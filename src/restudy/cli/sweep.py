@@ -34,12 +34,13 @@ def sweep(
     from pathlib import Path
 
     from restudy.landscape.load import named
+    from restudy.sweeps.measurements import BETTER
     from restudy.sweeps.texts import pair, whole_numbers
     from restudy.sweeps.user import Options, sweep_function
 
     low, high = (0.0, 0.0) if momentum == "none" else pair("momentum", momentum)
     rest = None if momentum == "none" else (1 - high, 1 - low)
-    sizes, past = whole_numbers("batch sizes", batch_sizes), "higher" if better == "higher" else "lower"
+    sizes, past = whole_numbers("batch sizes", batch_sizes), BETTER[better]
     options = Options(sizes, goal, past, trials, steps, least_steps, pair("rates", rates), rest, seed)
     options.check()
     found = sweep_function(named(train), Path(folder), options, train)

@@ -28,6 +28,7 @@ COMPLETE, INCOMPLETE, INFEASIBLE = "complete", "incomplete", "infeasible"
 STATUSES = (COMPLETE, INCOMPLETE, INFEASIBLE)
 KEYS = ("batch_size", "trial_id", "step", "status")
 Better = Literal["lower", "higher"]
+BETTER: dict[str, Better] = {"lower": "lower", "higher": "higher"}
 Numbers = npt.NDArray[Any]
 
 

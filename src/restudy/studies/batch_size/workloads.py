@@ -55,7 +55,7 @@ def parse(workload: str) -> Workload:
     """Split a name like `fashion-mlp64-momentum`; ConfigError for a part that is not known."""
     parts = workload.split("-")
     known = len(parts) == 3 and parts[0].removesuffix("_half") in SPREAD and parts[1] in {*HIDDEN, "cnn"}
-    rules = {rule: rule for rule in RULES}
+    rules: dict[str, Rule] = {rule: rule for rule in RULES}
     if not known or parts[2] not in rules:
         raise ConfigError(f"unknown workload {workload!r}", remedy="use data-model-rule, e.g. fashion-mlp64-sgd")
     return Workload(parts[0], parts[1], rules[parts[2]])
