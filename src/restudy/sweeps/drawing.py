@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from restudy.sweeps.search import Range
 
-GUIDE = {"color": "0.4", "linestyle": "--", "linewidth": 0.8}
+GUIDE: dict[str, Any] = {"color": "0.4", "linestyle": "--", "linewidth": 0.8}
 
 
 def steps_figure(curve: pa.Table, trials: pa.Table, fit: Interval) -> Figure:

@@ -207,9 +207,12 @@ class _Named:
         self.moving = {n: torch.zeros_like(p) for n, p in self.stacked.items()} if rule != "sgd" else {}
         self.rates, self.momenta = rates.to(like), momenta.to(like)
 
+    def _logits(self, parameters: dict[str, Tensor], inputs: Tensor) -> Tensor:
+        logits: Tensor = torch.func.functional_call(self.model, parameters, (inputs,))
+        return logits
+
     def _loss(self, parameters: dict[str, Tensor], inputs: Tensor, labels: Tensor) -> Tensor:
-        logits = torch.func.functional_call(self.model, parameters, (inputs,))
-        return F.cross_entropy(logits, labels)
+        return F.cross_entropy(self._logits(parameters, inputs), labels)
 
     def _move(self, gradients: Mapping[str, Tensor]) -> None:
         for name, parameter in self.stacked.items():
@@ -257,9 +260,7 @@ class VmapProgram(_Named):
     def evaluate(self, inputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Return mean loss (K,) in nats and error (K,), a share, without training."""
         with torch.no_grad():
-            call: Any = torch.func.vmap(
-                lambda own, x: torch.func.functional_call(self.model, own, (x,)), in_dims=(0, None)
-            )
+            call: Any = torch.func.vmap(self._logits, in_dims=(0, None))
             return _scores(call(self.stacked, inputs), labels)
 
 
@@ -283,8 +284,7 @@ class LoopProgram(_Named):
         """Return mean loss (K,) in nats and error (K,), a share, without training."""
         with torch.no_grad():
             own = [self.parameters(trial) for trial in range(self.trials)]
-            logits = torch.stack([torch.func.functional_call(self.model, p, (inputs,)) for p in own])
-            return _scores(logits, labels)
+            return _scores(torch.stack([self._logits(p, inputs) for p in own]), labels)
 
 
 def _scores(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

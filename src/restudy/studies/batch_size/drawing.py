@@ -26,7 +26,7 @@ NAMES = {
     "fashion-cnn-momentum": "CNN, momentum",
 }
 LOOKS = series(list(NAMES))
-GUIDE = {"color": "0.4", "linestyle": "--", "linewidth": 0.8}
+GUIDE: dict[str, Any] = {"color": "0.4", "linestyle": "--", "linewidth": 0.8}
 
 
 def workloads_of(tables: Tables) -> list[str]:

@@ -111,4 +111,5 @@ def ends_of(tables: Tables, workload: str, metric: str) -> tuple[float, float]:
 
 def column(table: pa.Table, name: str) -> np.ndarray[Any, Any]:
     """A column as an array, null as NaN."""
-    return table[name].to_numpy()
+    found: np.ndarray[Any, Any] = table[name].to_numpy()
+    return found
