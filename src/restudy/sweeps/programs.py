@@ -31,12 +31,29 @@ class Program(Protocol):
 
     trials: int
 
-    def step(self, inputs: Tensor, labels: Tensor) -> Tensor: ...  # noqa: D102
-    def evaluate(self, inputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]: ...  # noqa: D102
-    def keep(self, index: Tensor) -> None: ...  # noqa: D102
-    def state(self) -> dict[str, Tensor]: ...  # noqa: D102
-    def load(self, state: Mapping[str, Tensor]) -> None: ...  # noqa: D102
-    def parameters(self, trial: int) -> dict[str, Tensor]: ...  # noqa: D102
+    def step(self, inputs: Tensor, labels: Tensor) -> Tensor:
+        """Take one step on a batch that all trials share; return the mean loss (K,) before it."""
+        ...
+
+    def evaluate(self, inputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Return mean loss (K,) in nats and error (K,), a share, without training."""
+        ...
+
+    def keep(self, index: Tensor) -> None:
+        """Drop all trials but those indexed (int64)."""
+        ...
+
+    def state(self) -> dict[str, Tensor]:
+        """Weights, velocities, rates and momenta."""
+        ...
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Take over a state, also one of fewer trials."""
+        ...
+
+    def parameters(self, trial: int) -> dict[str, Tensor]:
+        """One trial's parameters, named and shaped as in its module."""
+        ...
 
 
 def check_rates(rule: str, trials: int, rates: Tensor, momenta: Tensor) -> None:

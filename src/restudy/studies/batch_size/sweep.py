@@ -107,15 +107,8 @@ def run_sweep(
     named = {"easier": goal + goal_steps[0], "stated": goal, "harder": goal - goal_steps[1]}
     found: dict[str, list[Any]] = {"measurements": [], "trials": [], "boxes": [], "noise": []}
     for seed in seeds:
-        task = load(
-            chosen,
-            seed,
-            train=train_images,
-            validation=validation_images,
-            test=test_images,
-            monitor=monitor_images,
-            side=side,
-        ).to(context.device)
+        images = {"train": train_images, "validation": validation_images, "test": test_images}
+        task = load(chosen, seed, **images, monitor=monitor_images, side=side).to(context.device)
         sizes = tuple(sorted({min(int(b), len(task.train[0])) for b in batch_sizes[chosen.source]}))
         plan = Plan(
             *(workload, chosen, seed, task, box, named, sizes, int(first_budget[chosen.source]), least_budget),
