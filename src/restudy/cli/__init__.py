@@ -23,6 +23,7 @@ from restudy.cli.pipeline import (
     run,
     status,
 )
+from restudy.cli.sweep import sweep
 from restudy.cli.things import bundle, data, diff, track, ui
 from restudy.errors import RestudyError
 
@@ -35,7 +36,7 @@ def cli() -> None:
 
 for command in (run, status, explain, estimate, restore, publish, new, verdicts, claims, extend, power):
     cli.add_command(command)
-for command in (data, diff, bundle, track, ui, landscape, check):
+for command in (data, diff, bundle, track, ui, landscape, check, sweep):
     cli.add_command(command)
 for command in (fingerprints, showcase, dvc_yaml, dvc_check, dvc_stage):
     cli.add_command(command)
