@@ -24,7 +24,8 @@ def full_jacobian(function: Callable[[Tensor], Tensor], z: Tensor, *, differenti
 
 def log_abs_det(function: Callable[[Tensor], Tensor], z: Tensor, *, differentiable: bool = False) -> Tensor:
     """log |det| of the full Jacobian of `function` at each of (B, D): (B,)."""
-    return torch.linalg.slogdet(full_jacobian(function, z, differentiable=differentiable)).logabsdet
+    found: Tensor = torch.linalg.slogdet(full_jacobian(function, z, differentiable=differentiable)).logabsdet
+    return found
 
 
 def autograd_trace(function: Callable[[Tensor], Tensor], z: Tensor) -> Tensor:

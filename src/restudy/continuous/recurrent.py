@@ -13,8 +13,9 @@ Cell = Literal["rnn", "gru"]
 
 def cell(kind: Cell, inputs: int, hidden: int) -> nn.RNNBase:
     """A tanh RNN or a GRU over (B, N, inputs)."""
-    kinds: dict[str, type[nn.RNNBase]] = {"rnn": nn.RNN, "gru": nn.GRU}
-    return kinds[kind](inputs, hidden, batch_first=True)
+    if kind == "gru":
+        return nn.GRU(inputs, hidden, batch_first=True)
+    return nn.RNN(inputs, hidden, batch_first=True)
 
 
 def gaussian_nll(error: Tensor, spread: float) -> Tensor:

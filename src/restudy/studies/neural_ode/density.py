@@ -101,7 +101,8 @@ def fit_densities(
         plans = [(t, w, a) for t in potentials for w in widths for a in ("cnf", "nf", "nf_long")]
         for target, width, arm in [*plans, *((t, set_width, "cnf") for t in point_sets)]:
             model = make(arm, width, seed, end, scale, tolerance).to(context.device)
-            task: Any = (Matching if target in potentials else Likelihood)(model, target, batch_size, seed)
+            kind: Any = Matching if target in potentials else Likelihood
+            task = kind(model, target, batch_size, seed)
             name = f"{target}-{arm}-{width}-s{seed}"
             count, rate = (long_steps if arm == "nf_long" else steps), (cnf_rate if arm == "cnf" else nf_rate)
             curves = fit(task, Recipe(name, count, rate, "adam", True, window), context.checkpoints / f"{name}.pt")

@@ -16,19 +16,19 @@ Row = dict[str, Any]
 WIDTH = 8
 
 
-class Watched(TorchDispatchMode):
+class Watched(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts operations that factorise a matrix or take its determinant, in the forward and the backward pass."""
 
     PREFIXES = ("det", "slogdet", "logdet", "linalg", "_linalg", "lu_", "cholesky", "inverse")
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.found = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Count by name and go on; `detach` is no determinant."""
         name = func.__name__.split(".")[0]
-        self.found += name.startswith(self.PREFIXES) and name != "detach"
+        self.found += int(name.startswith(self.PREFIXES) and name != "detach")
         return func(*args, **(kwargs or {}))
 
 

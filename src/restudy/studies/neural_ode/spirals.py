@@ -37,12 +37,14 @@ class Forecasting:
         """Negative ELBO, or negative log-likelihood of the next observation: nats per number."""
         generator = torch.Generator().manual_seed(derive_seed(self.seed, "batch", step))
         chosen = torch.randperm(len(self.data.values), generator=generator)[: self.batch]
-        values, index = self.data.values[chosen], self.data.index[chosen]
+        device = next(self.model.parameters()).device
+        values, index = self.data.values[chosen].to(device), self.data.index[chosen].to(device)
+        grid = self.data.grid.to(device)
         if isinstance(self.model, Recurrent):
-            return self.model.loss(values, self.data.grid[index])
+            return self.model.loss(values, grid[index])
         latent = self.model.posterior.out_features // 2
         noise = torch.randn(len(chosen), latent, generator=generator).to(values)
-        return self.model.loss(values, index, self.data.grid[:GRID], noise)
+        return self.model.loss(values, index, grid[:GRID], noise)
 
     def numbers(self) -> dict[str, float]:
         """Nothing more."""
@@ -86,10 +88,11 @@ def train_forecasters(
             for arm in arms:
                 with torch.random.fork_rng(devices=[]):
                     torch.manual_seed(derive_seed(seed, "forecaster"))
-                    model = make(arm, latent, hidden, units, encoder, noise, tolerance)
+                    model = make(arm, latent, hidden, units, encoder, noise, tolerance).to(context.device)
                 name = f"{arm}-{number}-s{seed}"
                 recipe = Recipe(name, steps, float(learning_rates[arm]), "adam", True, window)
                 curves = fit(Forecasting(model, train, batch_size, seed), recipe, context.checkpoints / f"{name}.pt")
+                model.cpu()
                 here = {"seed": seed, "arm": arm, "points": number}
                 rows["spiral_curves"] += [
                     here | {"step": int(r["step"]), "metric": "loss", "value": r["loss"], "unit": "nats"}

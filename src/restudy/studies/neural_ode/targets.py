@@ -18,12 +18,12 @@ SIDE = 6.0
 def log_target(name: str, z: Tensor) -> Tensor:
     """Unnormalised log density of (B, 2): two crescents or a sine wave (Rezende & Mohamed 2015, table 1): (B,)."""
     if name == "crescents":
-        ring = 0.5 * ((z.norm(dim=1) - 2) / 0.4).square()
+        ring = 0.5 * ((z.square().sum(1).sqrt() - 2) / 0.4).square()
         sides = torch.stack([-0.5 * ((z[:, 0] - at) / 0.6).square() for at in (2.0, -2.0)])
         return torch.logsumexp(sides, 0) - ring
     if name == "wave":
-        # The wave runs on for ever; a wide normal in z1 makes it a density.
-        return -0.5 * ((z[:, 1] - torch.sin(0.5 * math.pi * z[:, 0])) / 0.4).square() - 0.5 * (z[:, 0] / 2).square()
+        # The wave runs on for ever; a normal in z1 makes it a density.
+        return -0.5 * ((z[:, 1] - torch.sin(0.5 * math.pi * z[:, 0])) / 0.4).square() - 0.5 * z[:, 0].square()
     raise ValueError(f"unknown target {name!r}; known: {', '.join(POTENTIALS)}")
 
 
