@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -139,7 +140,7 @@ def train_classifiers(
 
 def _summary(model: nn.Module, images: Images, curves: Curves) -> list[dict[str, Any]]:
     """Numbers of a finished run; final ones are means over the last tenth of the steps, before each step."""
-    accuracy = evaluate(model, images.test_inputs, images.test_labels)[1]
+    accuracy = math.nan if curves.diverged else evaluate(model, images.test_inputs, images.test_labels)[1]
     found = {
         "test_error": (1 - accuracy, "1"),
         "parameters": (float(sum(p.numel() for p in model.parameters())), "count"),

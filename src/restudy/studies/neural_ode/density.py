@@ -112,7 +112,8 @@ def fit_densities(
             with torch.no_grad():
                 if isinstance(model, ContinuousFlow):
                     model.solver = Solver(tolerance=measured_tolerance)
-                rows["densities"] += [here | row for row in measured(model, target, seed, target in potentials)]
+                found = curves.judged(measured(model, target, seed, target in potentials))
+                rows["densities"] += [here | row for row in found]
                 if seed == 0 and panel:
                     rows["density_panels"].append(here | shown(model, target, panel))
     return {name: table(name, found) for name, found in rows.items()}

@@ -100,7 +100,7 @@ def fit_intensities(
             torch.manual_seed(derive_seed(seed, "intensity"))
             model = PoissonProcess(latent, hidden, end=end, solver=Solver(tolerance=tolerance)).double()
         recipe = Recipe(f"s{seed}", steps, learning_rate, "adam", True, window)
-        fit(Counting(model, times, sequences), recipe, context.checkpoints / f"s{seed}.pt")
+        curves = fit(Counting(model, times, sequences), recipe, context.checkpoints / f"s{seed}.pt")
         model.solver = Solver(tolerance=1e-8)
         grid = torch.linspace(0, end, SHOWN, dtype=torch.float64)
         with torch.no_grad():
@@ -117,7 +117,7 @@ def fit_intensities(
             "quadrature_gap": (abs(likelihood - exact), "nats"),
             "events": (float(len(times)), "count"),
         }
-        rows += [{"seed": seed, "metric": m, "value": v, "unit": u} for m, (v, u) in numbers.items()]
+        rows += curves.judged([{"seed": seed, "metric": m, "value": v, "unit": u} for m, (v, u) in numbers.items()])
         kinds = {"fitted": (grid, found), "true": (grid, truth), "events": (times, times)}
         for kind, (at, values) in kinds.items():
             drawn.append({"seed": seed, "kind": kind, "time": at.tolist(), "values": np.asarray(values).tolist()})

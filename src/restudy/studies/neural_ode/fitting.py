@@ -51,7 +51,10 @@ class Recipe:
 
 @dataclass
 class Curves:
-    """Rows {step, metric: mean over the window}, CPU seconds of training up to each; `diverged`: loss not finite."""
+    """Rows {step, metric: mean over the window}, CPU seconds of training up to each.
+
+    `diverged`: the loss was not finite, or the solver gave up; the weights are those before that step.
+    """
 
     rows: list[dict[str, float]] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -64,6 +67,10 @@ class Curves:
     def first(self, metric: str, share: float = 0.1) -> float:
         """Mean of a metric over the first share of the steps, at least one row."""
         return self._mean(metric, self.rows[: max(1, round(share * len(self.rows)))])
+
+    def judged(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Rows of a table, their values NaN where the run diverged: a failed replicate, whatever the weights say."""
+        return [row | {"value": math.nan} for row in rows] if self.diverged else rows
 
     @staticmethod
     def _mean(metric: str, rows: list[dict[str, float]]) -> float:
@@ -89,20 +96,37 @@ def fit(task: Task, recipe: Recipe, checkpoint: Path, checkpoint_every: int = 4)
         for number in range(step, until):
             for group in optimizer.param_groups:
                 group["lr"] = recipe.rate * (_cosine(number, recipe.steps) if recipe.cosine else 1.0)
-            loss = task.loss(number)
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-            for name, value in {"loss": float(loss.detach()), **task.numbers()}.items():
-                sums[name] = sums.get(name, 0.0) + value
+            value = _step(task, optimizer, number)
+            curves.diverged = not math.isfinite(value)
+            if curves.diverged:
+                break
+            for name, found in {"loss": value, **task.numbers()}.items():
+                sums[name] = sums.get(name, 0.0) + found
         curves.seconds.append((curves.seconds[-1] if curves.seconds else 0.0) + time.process_time() - start)
+        sums = {"loss": math.nan} if curves.diverged else sums
         curves.rows.append({"step": until} | {name: total / (until - step) for name, total in sums.items()})
-        curves.diverged = not math.isfinite(sums["loss"])
         step = until
-        if len(curves.rows) % checkpoint_every == 0 or step == recipe.steps:
+        if len(curves.rows) % checkpoint_every == 0 or step == recipe.steps or curves.diverged:
             content = {"model": task.model.state_dict(), "optimizer": optimizer.state_dict()}
             save_checkpoint(checkpoint, content | {"recipe": vars(recipe), "curves": vars(curves)})
     return curves
+
+
+def _step(task: Task, optimizer: torch.optim.Optimizer, number: int) -> float:
+    """Take a step unless the loss is not finite or the solver gives up; the loss before it, NaN in those cases."""
+    try:
+        loss = task.loss(number)
+        if not math.isfinite(value := float(loss.detach())):
+            return math.nan
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+    except AssertionError as error:
+        # How torchdiffeq says that its step has become too small, or the state infinite.
+        if not any(text in str(error) for text in ("underflow in dt", "non-finite")):
+            raise
+        return math.nan
+    optimizer.step()
+    return value
 
 
 def _cosine(step: int, steps: int) -> float:

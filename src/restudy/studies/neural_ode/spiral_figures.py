@@ -43,7 +43,7 @@ def reconstructions(tables: Tables) -> Figure:
                 forecast = _path(rows, "gru_gaps", number, "predicted")
                 above.plot(*forecast, color="#D55E00", linewidth=0.9, label="GRU, time gaps")
             span = np.abs(truth).max() * 1.3
-            above.set(xlim=(-span, span), ylim=(-span, span), xticks=[], yticks=[])
+            above.set(xlim=(-span, span), ylim=(-span, span), xticks=[], yticks=[], aspect="equal")
             latent = _path(rows, "latent_ode", number, "latent")
             below.plot(*latent[:, :half], color="#0072B2")
             below.plot(*latent[:, half:], color="#0072B2", linestyle=":")

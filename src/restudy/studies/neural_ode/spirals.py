@@ -98,7 +98,7 @@ def train_forecasters(
                     here | {"step": int(r["step"]), "metric": "loss", "value": r["loss"], "unit": "nats"}
                     for r in curves.rows
                 ]
-                rows["forecasts"] += [here | row for row in errors(model, test)]
+                rows["forecasts"] += [here | row for row in curves.judged(list(errors(model, test)))]
                 if seed == 0:
                     rows["spiral_paths"] += [here | row for row in paths(model, test)]
     return {name: table(name, found) for name, found in rows.items()}

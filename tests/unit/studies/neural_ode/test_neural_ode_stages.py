@@ -92,6 +92,38 @@ def test_a_checkpoint_of_another_recipe_is_refused(tmp_path: Path) -> None:
         events.fit_intensities(Context(tmp_path), **{**EVENTS, "learning_rate": 0.01})
 
 
+class Failing:
+    """A task that goes well for two steps."""
+
+    def __init__(self, how: str) -> None:
+        self.model, self.how = torch.nn.Linear(2, 1), how
+
+    def loss(self, step: int) -> torch.Tensor:
+        value = self.model(torch.ones(1, 2)).square().sum()
+        if step < 2:
+            return value
+        if self.how == "nan":
+            return value * float("nan")
+        raise AssertionError(self.how)
+
+    def numbers(self) -> dict[str, float]:
+        return {}
+
+
+@pytest.mark.parametrize("how", ["nan", "underflow in dt 1e-16", "non-finite values in state `y`: inf"])
+def test_a_run_that_breaks_down_is_a_failed_one(how: str, tmp_path: Path) -> None:
+    task = Failing(how)
+    for _ in range(2):  # the second time from the checkpoint
+        curves = fitting.fit(task, fitting.Recipe("x", 5, 0.1, "sgd", False, 1), tmp_path / "x.pt")
+        assert curves.diverged and len(curves.rows) == 3 and np.isnan(curves.last("loss"))
+        assert all(torch.isfinite(p).all() for p in task.model.parameters())
+
+
+def test_other_assertions_are_not_swallowed(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError):
+        fitting.fit(Failing("a fault"), fitting.Recipe("x", 5, 0.1, "sgd", False, 1), tmp_path / "x.pt")
+
+
 def test_trained_weights_under_other_solvers(tmp_path: Path) -> None:
     from safetensors.torch import save_file
 
