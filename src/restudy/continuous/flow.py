@@ -26,6 +26,7 @@ class _Augmented(nn.Module):
         self.field = field
 
     def forward(self, t: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """Slopes of z (B, D) and of log p (B,)."""
         slope, trace = self.field.both(t, state[0])
         return slope, -trace
 

@@ -22,6 +22,7 @@ class _WithIntegral(nn.Module):
         self.field, self.head = field, head
 
     def forward(self, t: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """Slopes of z (latent,) and of the expected count, a scalar."""
         return self.field(t, state[0]), self.intensity(state[0])
 
     def intensity(self, z: Tensor) -> Tensor:

@@ -28,7 +28,15 @@ def test_all_claims_hold_on_results_that_have_their_effects() -> None:
 @pytest.mark.parametrize("name", sorted(statistics.planted_nulls))
 def test_planted_null(name: str) -> None:
     verdict = judged(statistics.planted_nulls[name](TABLES))[name]
-    assert verdict.verdict not in ("reproduced", "error"), verdict.text
+    # The null of O3 makes tolerances exactly equal, which the engine refuses as a seed that is not used.
+    assert verdict.verdict not in ("reproduced", *(() if name == "O3" else ("error",))), verdict.text
+
+
+def test_a_tolerance_without_effect_is_not_reproduced() -> None:
+    generator = np.random.default_rng(1)
+    flat = changed("tolerances", lambda _: 1e-3 * float(np.exp(0.1 * generator.normal())), metric="state_error")
+    counts = changed("tolerances", lambda _: 26.0 + float(generator.normal()), metric="evaluations")
+    assert judged(counts(flat(TABLES)))["O3"].text.startswith("not reproduced")
 
 
 def test_every_claim_but_one_has_a_null() -> None:
