@@ -46,7 +46,8 @@ def test_budgets_and_seeds() -> None:
 
 def test_trained_and_exchanged_nets_have_the_same_sizes() -> None:
     for preset in STUDY.file.presets:
-        found = plan("neural_ode", preset).parameters
+        planned = plan("neural_ode", preset)
+        found = {stage: planned.parameters(stage) for stage in ("classify", "solvers")}
         for name in ("side", "channels", "train_images", "tolerance"):
             assert found["classify"][name] == found["solvers"][name], (preset, name)
         assert {0.01, 0.001, 1e-8} <= set(found["solvers"]["tolerances"])
