@@ -111,10 +111,12 @@ def _row(axis: Axes, v: Verdict) -> None:
         "weight": "bold",
         "color": colour,
     }
-    axis.text(1.03, 0.5 if v.estimate is None else 0.62, _shortened(v.text, 42), **word)
+    axis.text(1.03, 0.5 if v.estimate is None else 0.62, _shortened(v.text, 34), **word)
     if v.estimate is not None:
         beside = f"n = {v.n}" + (f"; {', '.join(flag[:40] for flag in v.flags)}" if v.flags else "")
-        axis.text(1.03, 0.12, beside, transform=axis.transAxes, va="center", fontsize=6.5, color="#555555")
+        axis.text(
+            1.03, 0.12, _shortened(beside, 46), transform=axis.transAxes, va="center", fontsize=6.5, color="#555555"
+        )
 
 
 def _shortened(text: str, length: int) -> str:
