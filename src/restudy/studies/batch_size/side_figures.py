@@ -67,8 +67,9 @@ def noise_figure(tables: Tables) -> Figure:
                 value = noise_scale(pair[0][known], pair[1][known], **sizes).simple if known.any() else np.nan
                 simple.append((seed, value))
             batches, steps = curves(tables, name)
-            order = seeds_of(tables["trials"])
-            bends = [fit_scaling(batches.astype(np.float64), steps[order.index(seed)]).b_crit for seed, _ in simple]
+            own = dict(zip(seeds_of(tables["trials"]), steps, strict=True))
+            simple = [pair for pair in simple if not np.isnan(own[pair[0]]).any()]
+            bends = [fit_scaling(batches.astype(np.float64), own[seed]).b_crit for seed, _ in simple]
             values = [value for _, value in simple]
             look = {**LOOKS[name], "linestyle": ""}
             right.plot(bends, values, label=NAMES[name], alpha=0.8, **look)
