@@ -25,7 +25,8 @@ class Solver:
 
     Attributes:
         method: one of `ADAPTIVE` or `FIXED`, torchdiffeq's names (its `rk4` is the 3/8 rule).
-        tolerance: relative and absolute tolerance of an adaptive method; no meaning for a fixed one.
+        tolerance: relative and absolute tolerance of an adaptive method; no meaning for a fixed one. Outputs inside a
+            step are interpolated, by dopri8, bosh3 and fehlberg2 with less accuracy than their steps have.
         steps: of equal length over the whole interval, for a fixed method only.
         adjoint: gradients by the adjoint equation, solved backwards by the same method at the same tolerance (Chen et
             al. 2018, section 2), instead of backpropagation through the solver's operations.

@@ -63,7 +63,10 @@ class Decay(torch.nn.Module):
 @pytest.mark.parametrize("method", ADAPTIVE)
 def test_adaptive_methods_solve_decay(method: str) -> None:
     found = Solver(method, 1e-8)(Decay(0.7), start(), times(0.0, 1.0, 2.5))
-    assert torch.allclose(found[2], start() * math.exp(-1.75), atol=1e-6)
+    # Outputs lie inside a step and are interpolated; three methods' interpolants are of lower order than their steps.
+    allowed = 1e-7 if method in ("dopri5", "adaptive_heun") else 3e-5
+    for at, state in zip((1.0, 2.5), found[1:], strict=True):
+        assert float((state - start() * math.exp(-0.7 * at)).detach().abs().max()) < allowed
 
 
 @pytest.mark.parametrize(("method", "order"), [("euler", 1), ("midpoint", 2), ("rk4", 4)])

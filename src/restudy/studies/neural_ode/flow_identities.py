@@ -36,7 +36,7 @@ def determinants(run: Any) -> int:
     """How many determinants or factorisations `run()` and the backward pass of its result take."""
     with Watched() as watched:
         run().backward()
-    return watched.found
+    return watched.found  # type: ignore[no-any-return]
 
 
 def random_flow(problem: int, tolerance: float) -> ContinuousFlow:
