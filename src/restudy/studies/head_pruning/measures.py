@@ -172,9 +172,12 @@ def score(tables: Tables, arm: str, metric: str, tuned: bool = True, penalty: fl
 
 
 def kept_share(tables: Tables, arm: str, kind: str | None = None) -> BySeed:
-    """By seed: share of heads whose gate stays above one half, of the arm `encoder` (main lambda) or `all`."""
+    """By seed: mean test-time gate, of the arm `encoder` (main lambda) or `all`: the share of heads that is kept.
+
+    A gate between 0 and 1 counts as what it lets through, so seeds that keep as many heads still differ.
+    """
     rows = where(tables["gates"], arm=arm) if kind is None else where(tables["gates"], arm=arm, kind=kind)
     if arm == "encoder":
         rows = where(rows, penalty=main_penalty(tables))
     at, gates = rows["seed"].to_numpy(), rows["gate"].to_numpy()
-    return {seed: float((gates[at == seed] > 0.5).mean()) for seed in seeds_of(rows)}
+    return {seed: float(gates[at == seed].mean()) for seed in seeds_of(rows)}

@@ -69,8 +69,9 @@ def _reversed_gates(tables: Tables) -> dict[str, pa.Table]:
 def _kinds_alike(tables: Tables) -> dict[str, pa.Table]:
     """Every second gate of each kind shut: the kinds are pruned alike."""
     table = tables["gates"]
-    alternate = (table["head"].to_numpy() + table["layer"].to_numpy() + table["seed"].to_numpy()) % 2
-    return {**tables, "gates": set_values(table, "gate", alternate.astype(float))}
+    head, layer, seed = (table[name].to_numpy() for name in ("head", "layer", "seed"))
+    noise = np.random.default_rng(3).uniform(0, 0.05, len(head))
+    return {**tables, "gates": set_values(table, "gate", np.abs((head + layer + seed) % 2 - noise))}
 
 
 def _half_open(tables: Tables) -> dict[str, pa.Table]:
@@ -103,7 +104,7 @@ def _shuffled_heads(tables: Tables) -> dict[str, pa.Table]:
         if r["arm"] == "relative" and r["metric"] == "confidence":
             value = float(generator.random())
         elif r["arm"] == "relative":
-            value = known.get(tuple(r[n] for n in names), value)
+            value = known.get(tuple(r[n] for n in names), value) * float(generator.uniform(0.9, 1.1))
         values.append(value)
     return {**tables, "heads": set_values(table, "value", values)}
 
