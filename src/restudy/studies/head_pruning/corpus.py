@@ -54,14 +54,14 @@ def batched(sentences: Sequence[Sentence], tokens: int) -> list[Pair]:
     ordered = sorted(sentences, key=lambda s: (len(s.source) + len(s.target), len(s.source)))
     found: list[Pair] = []
     batch: list[Sentence] = []
-    longest = 0
+    source = target = 0
     for sentence in ordered:
-        size = max(longest, len(sentence.source) + len(sentence.target) + 3)
-        if batch and size * (len(batch) + 1) > tokens:
+        own = len(sentence.source) + 1, len(sentence.target) + 2
+        source, target = max(source, own[0]), max(target, own[1])
+        if batch and (source + target) * (len(batch) + 1) > tokens:
             found.append(padded(batch))
-            batch, size = [], len(sentence.source) + len(sentence.target) + 3
+            batch, (source, target) = [], own
         batch.append(sentence)
-        longest = size
     return [*found, padded(batch)] if batch else found
 
 
