@@ -135,7 +135,8 @@ def _outputs(model: nn.Module, batch: Batch) -> Tensor:
     named = {name: values for name, values in batch.items() if name not in ("targets", "lengths")}
     found = model(named["inputs"]) if set(named) == {"inputs"} else model(**named)
     found = getattr(found, "logits", found)
-    return found[0] if isinstance(found, tuple) else found
+    outputs: Tensor = found[0] if isinstance(found, tuple) else found
+    return outputs
 
 
 def _loss(model: nn.Module, batch: Batch, options: Options) -> Tensor:

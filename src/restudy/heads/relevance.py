@@ -141,8 +141,8 @@ def head_relevance(model: Transformer, source: Tensor, prefix: Tensor) -> Releva
     rest = relevance.sum((1, 2))
     relevance = _keep(memory.sum((1, 2)), norm_relevance(tape.encoded, _norm(model.encoder_norm), memory))[0]
     for number in reversed(range(len(tape.encoder))):
-        layer, inputs = tape.encoder[number]
-        relevance = _encoder_layer(layer, inputs, tape.mask, relevance, found, number)
+        block, inputs = tape.encoder[number]
+        relevance = _encoder_layer(block, inputs, tape.mask, relevance, found, number)
         found.totals[f"below encoder layer {number + 1}"] = relevance.sum((1, 2)) + rest
     return found
 

@@ -194,7 +194,8 @@ class Language:
         stem = self._word(1)
         verb = draft.add(*self.spelling[1][stem])
         draft.relations.append((NSUBJ, verb, subject.word))
-        sense, behind = 0, []
+        sense = 0
+        behind: list[int] = []
         if self._chance(0.75):
             noun, behind = self._noun_phrase(draft, after=0.0 if short else 0.2)
             draft.relations.append((DOBJ, verb, noun.word))

@@ -89,13 +89,16 @@ def decoding_speed(*, length: int = 24, repeats: int = 3) -> dict[str, float]:
     keep = {kind: torch.arange(8).expand(len(gate), 8) % 2 == 0 for kind, gate in model.open_gates().items()}
     smaller = remove_heads(model, keep)
     source, _ = _tokens()
-    options = {"bos": 1, "eos": -1, "longest": length}
+
+    def decode(net: Transformer, cached: bool = True) -> list[list[int]]:
+        return greedy(net, source, bos=1, eos=-1, longest=length, cached=cached)
+
     found = {
-        "cached": _least(lambda: greedy(model, source, **options), repeats),
-        "uncached": _least(lambda: greedy(model, source, cached=False, **options), repeats),
-        "pruned": _least(lambda: greedy(smaller, source, **options), repeats),
+        "cached": _least(lambda: decode(model), repeats),
+        "uncached": _least(lambda: decode(model, cached=False), repeats),
+        "pruned": _least(lambda: decode(smaller), repeats),
     }
-    if greedy(model, source, **options) != greedy(model, source, cached=False, **options):
+    if decode(model) != decode(model, cached=False):
         raise AssertionError("cached and uncached decoding differ")
     return found
 

@@ -51,7 +51,8 @@ class Layer(nn.Module):
 
     def feed(self, feed_forward: FeedForward, inputs: Tensor) -> Tensor:
         """The feed-forward sublayer without its residual connection."""
-        return feed_forward(inputs, self.dropout if self.training else 0.0)
+        found: Tensor = feed_forward(inputs, self.dropout if self.training else 0.0)
+        return found
 
 
 class EncoderLayer(Layer):

@@ -56,6 +56,8 @@ class Transformer(nn.Module):
         ConfigError: a width that the heads do not divide.
     """
 
+    positions: Tensor
+
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.shape = shape
@@ -141,7 +143,7 @@ class Transformer(nn.Module):
 
     def start(self, memory: Tensor) -> list[LayerCache]:
         """Caches for decoding position by position."""
-        return [layer.start(memory) for layer in self.decoder_layers]  # type: ignore[operator, union-attr]
+        return [layer.start(memory) for layer in self.decoder_layers]  # type: ignore[operator]
 
     def step(
         self, tokens: Tensor, caches: list[LayerCache], mask: Tensor | None, position: int, gates: Gates | None = None

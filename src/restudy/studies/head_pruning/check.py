@@ -87,7 +87,7 @@ def _small() -> tuple[Transformer, Tensor, Tensor]:
 def _removal() -> float:
     """The whole model: gates of 0 against smaller matrices; one layer loses all its heads."""
     model, source, prefix = _small()
-    keep = {kind: torch.rand(2, 4) > 0.5 for kind in KINDS}
+    keep: dict[str, Tensor] = {kind: torch.rand(2, 4) > 0.5 for kind in KINDS}
     keep["encoder"][0] = False
     gates = {kind: mask.double() for kind, mask in keep.items()}
     return float((model(source, prefix, gates) - remove_heads(model, keep)(source, prefix)).abs().max())

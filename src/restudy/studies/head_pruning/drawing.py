@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from restudy.plotting.style import COLOURS
 from restudy.studies.head_pruning.measures import grid
-from restudy.studies.head_pruning.tidy import Array, where
+from restudy.studies.head_pruning.tidy import Array, Mask, where
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,9 +44,9 @@ def dots(axis: Axes, place: float, values: list[float], colour: str = "black") -
     axis.plot(place + spread, values, ".", color=colour, markersize=3, zorder=3)
 
 
-def role_names(functions: dict[str, Array]) -> np.ndarray[Any, np.dtype[np.str_]]:
+def role_names(functions: dict[str, Mask]) -> np.ndarray[Any, np.dtype[np.str_]]:
     """Function of each head, a key of `FUNCTION_LOOKS`, (layers, heads)."""
-    positional, syntactic = functions["positional"].astype(bool), functions["syntactic"].astype(bool)
+    positional, syntactic = functions["positional"], functions["syntactic"]
     return np.where(
         positional & syntactic, "both", np.where(positional, "positional", np.where(syntactic, "syntactic", "none"))
     )

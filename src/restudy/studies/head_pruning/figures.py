@@ -29,7 +29,7 @@ from restudy.studies.head_pruning.measures import (
     main_penalty,
     shares,
 )
-from restudy.studies.head_pruning.tidy import Array, seeds_of, where
+from restudy.studies.head_pruning.tidy import Array, Mask, seeds_of, where
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,8 +88,8 @@ def _sorted_shares(table: pa.Table, arm: str, metric: str) -> Array:
 
 def relation_bars(tables: Tables) -> Figure:
     """Best head against constant offset for each relation and direction, with controls."""
-    cases = (("relative", "gold", COLOURS[1], "trained"), ("untrained", "gold", COLOURS[8], "untrained"))
-    cases += (("relative", "permuted", COLOURS[4], "permuted trees"),)
+    cases = [("relative", "gold", COLOURS[1], "trained"), ("untrained", "gold", COLOURS[8], "untrained")]
+    cases.append(("relative", "permuted", COLOURS[4], "permuted trees"))
     with style():
         drawn, axes = figure(2.8)
         axis: Axes = axes[0, 0]
@@ -107,8 +107,8 @@ def relation_bars(tables: Tables) -> Figure:
                 for s in seeds_of(tables["baselines"])
             ]
             level = float(np.mean(base))
-            label = "best constant offset" if place == 0 else None
-            axis.plot([place - 0.42, place + 0.42], [level, level], color="black", linewidth=1.2, label=label)
+            name = "best constant offset" if place == 0 else None
+            axis.plot([place - 0.42, place + 0.42], [level, level], color="black", linewidth=1.2, label=name)
         names = [f"{r}\n{'head to dep.' if d == 'to_dependent' else 'dep. to head'}" for r, d in PAIRS]
         axis.set_xticks(range(len(PAIRS)), names, fontsize=6)
         axis.set(ylabel="accuracy", ylim=(0, 1.02))
@@ -134,7 +134,7 @@ def function_maps(tables: Tables) -> Figure:
     seeds = seeds_of(where(tables["gates"], arm="encoder"))
     counts: dict[str, dict[str, list[int]]] = {"before": {}, "after": {}}
     with style():
-        drawn, axes = figure(1.9, columns=len(seeds) + 1, width_ratios=[1] * len(seeds) + [1.6])
+        drawn, axes = figure(2.2, columns=len(seeds) + 1, width_ratios=[1] * len(seeds) + [1.6])
         for axis, seed in zip(axes[0, :-1], seeds, strict=True):
             kept = gates_of(tables, seed, "gate") > 0.5
             before, after = (role_names(functions(tables, arm, seed)) for arm in ("relative", "pruned"))
@@ -144,6 +144,8 @@ def function_maps(tables: Tables) -> Figure:
                 for role in FUNCTION_LOOKS:
                     counts[name].setdefault(role, []).append(int((roles == role).sum()))
         axes[0, 0].set_ylabel("layer")
+        for axis in axes[0, 1:-1]:
+            axis.set_yticklabels([])
         last: Axes = axes[0, -1]
         for place, name in enumerate(("before", "after")):
             bottom = 0.0
@@ -153,11 +155,12 @@ def function_maps(tables: Tables) -> Figure:
                 bottom += mean
         last.set_xticks([0, 1], ["before", "after"], fontsize=7)
         last.set_ylabel("heads, mean over seeds", fontsize=7)
+        last.set_ylim(0, 1.7 * sum(float(np.mean(values)) for values in counts["before"].values()))
         last.legend(fontsize=5, loc="upper right")
     return drawn
 
 
-def _dots_by_function(axis: Axes, roles: np.ndarray[tuple[int, int], np.dtype[np.str_]], kept: Array) -> None:
+def _dots_by_function(axis: Axes, roles: np.ndarray[tuple[int, int], np.dtype[np.str_]], kept: Mask) -> None:
     for (layer, head), role in np.ndenumerate(roles):
         colour = FUNCTION_LOOKS[str(role)][0]
         face = colour if kept[layer, head] else "none"

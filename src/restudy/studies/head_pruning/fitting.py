@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -114,7 +114,7 @@ def fit(
                 if watch is not None:
                     watch(records[-1])
             if checkpoint is not None and (step % CHECKPOINT_EVERY == 0 or step == recipe.steps):
-                content = {name: part.state_dict() for name, part in state.items()}
+                content: dict[str, Any] = {name: part.state_dict() for name, part in state.items()}
                 content |= {"recipe": asdict(recipe), "step": step, "records": [asdict(r) for r in records]}
                 save_checkpoint(checkpoint, content)
     model.requires_grad_(True).eval()
@@ -138,7 +138,10 @@ def _trained(model: Transformer, recipe: Recipe) -> list[nn.Parameter]:
         return list(model.parameters())
     model.requires_grad_(False)
     parts: list[nn.Module] = [model.source_embedding, model.encoder_layers, model.encoder_norm]
-    return [parameter.requires_grad_(True) for part in parts for parameter in part.parameters()]
+    chosen = [parameter for part in parts for parameter in part.parameters()]
+    for parameter in chosen:
+        parameter.requires_grad_(True)
+    return chosen
 
 
 _ORDERS: dict[tuple[int, int, int], list[int]] = {}

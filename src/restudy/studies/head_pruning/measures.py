@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pyarrow as pa
 
-from restudy.studies.head_pruning.tidy import Array, BySeed, Tables, by_seed, seeds_of, where
+from restudy.studies.head_pruning.tidy import Array, BySeed, Mask, Tables, by_seed, seeds_of, where
 
 PAIRS = tuple((r, d) for r in ("nsubj", "dobj", "amod", "advmod") for d in ("to_dependent", "to_head"))
 BAR = 0.90
@@ -79,7 +79,7 @@ def third_margin(tables: Tables, arm: str, trees: str = "gold") -> BySeed:
     return found
 
 
-def functions(tables: Tables, arm: str, seed: int) -> dict[str, Array]:
+def functions(tables: Tables, arm: str, seed: int) -> dict[str, Mask]:
     """Function -> bool (layers, heads): `positional`, `syntactic`; on both halves of the sentences."""
     rows = where(tables["positions"], arm=arm, weighting="weight", seed=seed)
     offsets = [o for o in sorted(set(rows["offset"].to_pylist())) if o != 0]
@@ -126,7 +126,7 @@ def spearman(tables: Tables, one: str, two: str, first_layer: int) -> BySeed:
     return found
 
 
-def area_under_curve(scores: Array, chosen: Array) -> float:
+def area_under_curve(scores: Array, chosen: Mask) -> float:
     """P(score of a chosen one > score of another), ties half; NaN where one side is empty."""
     inside, outside = scores[chosen], scores[~chosen]
     if not len(inside) or not len(outside):

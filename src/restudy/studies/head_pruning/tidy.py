@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 Tables = Mapping[str, pa.Table]
 BySeed = dict[int, float]
 Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 Statistic = Callable[[Tables], pa.Table]
 
 _LONG = [("metric", pa.string()), ("value", pa.float64()), ("unit", pa.string())]

@@ -94,7 +94,8 @@ def build(setup: Setup, data: Corpus, arm: str, purpose: str = "model") -> Trans
     if arm == "sinusoid":
         for kind in ("encoder", "decoder"):
             for attention in model.attentions(kind):
-                attention.relative, attention.max_distance = None, None
+                attention.register_parameter("relative", None)
+                attention.max_distance = None
     return model.eval()
 
 
