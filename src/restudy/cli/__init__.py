@@ -9,6 +9,7 @@ import click
 
 from restudy.cli.check import check
 from restudy.cli.claims import claims, extend, power, showcase, verdicts
+from restudy.cli.heads import heads
 from restudy.cli.landscape import landscape
 from restudy.cli.pipeline import (
     dvc_check,
@@ -36,7 +37,7 @@ def cli() -> None:
 
 for command in (run, status, explain, estimate, restore, publish, new, verdicts, claims, extend, power):
     cli.add_command(command)
-for command in (data, diff, bundle, track, ui, landscape, check, sweep):
+for command in (data, diff, bundle, track, ui, landscape, check, sweep, heads):
     cli.add_command(command)
 for command in (fingerprints, showcase, dvc_yaml, dvc_check, dvc_stage):
     cli.add_command(command)

@@ -1,0 +1,58 @@
+"""A user's model and data for the report on heads: `module:function`, a folder of `transformers`, a .npz."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from restudy.errors import ConfigError
+from restudy.landscape.load import load_model as load_function
+from restudy.landscape.load import named
+
+
+def load_model(name: str, seed: int = 0) -> nn.Module:
+    """Return the module that `module:function` builds, or the model in a local folder with a config.json.
+
+    Raises:
+        ConfigError: no module, no such folder, or a folder without the library `transformers`.
+    """
+    if ":" in name and not Path(name).exists():
+        return load_function(name, seed)
+    if not (Path(name) / "config.json").is_file():
+        raise ConfigError(f"{name} is no folder with a config.json", remedy="give module:function or such a folder")
+    try:
+        import transformers
+    except ImportError:
+        raise ConfigError(
+            "the library transformers is not installed", where=name, remedy="pip install transformers"
+        ) from None
+    config = transformers.AutoConfig.from_pretrained(name, local_files_only=True)
+    architecture = (config.architectures or [""])[0]
+    built = getattr(transformers, architecture, transformers.AutoModel)
+    model = built.from_pretrained(name, local_files_only=True, attn_implementation="eager")
+    if not isinstance(model, nn.Module):
+        raise ConfigError(f"{architecture} is no torch model", where=name)
+    return model
+
+
+def load_data(name: str) -> dict[str, Tensor]:
+    """Return the arrays of a .npz, or the mapping that `module:function` returns, as tensors by name.
+
+    Raises:
+        ConfigError: a file that cannot be read, a function that returns something else.
+    """
+    if not name.endswith(".npz"):
+        found = named(name)()
+        if not isinstance(found, dict):
+            raise ConfigError(
+                f"{name} returns {type(found).__name__}", remedy="return a dict with `targets` and inputs"
+            )
+        return {key: torch.as_tensor(value) for key, value in found.items()}
+    try:
+        with np.load(name, allow_pickle=False) as arrays:
+            return {key: torch.as_tensor(arrays[key]) for key in arrays.files}
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"cannot be read ({error})", where=name, remedy="give a .npz") from None

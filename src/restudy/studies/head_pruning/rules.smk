@@ -1,0 +1,21 @@
+# The study's own jobs; inputs, parameters and resources come from the base rule and study.yaml.
+
+
+use rule stage as head_pruning_check with:
+    output:
+        dag.stage_outputs("head_pruning", "check"),
+
+
+use rule stage as head_pruning_train with:
+    output:
+        dag.stage_outputs("head_pruning", "train"),
+
+
+use rule stage as head_pruning_prune with:
+    output:
+        dag.stage_outputs("head_pruning", "prune"),
+
+
+use rule stage as head_pruning_measure with:
+    output:
+        dag.stage_outputs("head_pruning", "measure"),
