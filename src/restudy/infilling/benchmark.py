@@ -21,16 +21,16 @@ SHARPNESS = 60.0
 def small_classifier() -> nn.Module:
     """Four convolutions for 28 x 28 pixels, as the study explains, untrained."""
     torch.manual_seed(0)
-    logits = nn.Linear(64, 6)
+    head = nn.Linear(64, 6)
     net = nn.Sequential(
         *(nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
         *(nn.Conv2d(8, 24, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
         *(nn.Conv2d(24, 48, 3, padding=1), nn.ReLU()),
         *(nn.Conv2d(48, 64, 3, padding=1), nn.ReLU()),
-        *(nn.AdaptiveMaxPool2d(1), nn.Flatten(), logits),
+        *(nn.AdaptiveMaxPool2d(1), nn.Flatten(), head),
     )
     with torch.no_grad():
-        logits.weight.mul_(SHARPNESS)
+        head.weight.mul_(SHARPNESS)
     net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return net.eval().requires_grad_(False)
 
