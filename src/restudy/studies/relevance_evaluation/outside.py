@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -37,7 +38,8 @@ def outside_rows(case: Case, maps: dict[str, Tensor], share: float) -> list[dict
         case.model, images, case.target, {m: maps[m] for m in COMPARED}, inside, grid, steps, case.seed
     )
     for method, each in values.items():
-        rows.append(_row(method, "outside_aopc", float(each.mean()), int(used.sum())))
+        mean = float(each.mean()) if len(each) else math.nan
+        rows.append(_row(method, "outside_aopc", mean, int(used.sum())))
     return rows
 
 
@@ -58,6 +60,9 @@ def outside_aopc(
     """
     touched = grid.sums(inside.to(images.device).double()) > 0
     used = (~touched).sum(1) >= ENOUGH * steps
+    if not bool(used.any()):
+        nothing = torch.zeros(0, dtype=torch.float64)
+        return dict.fromkeys((*maps, "random"), nothing), used.cpu()
     chosen, goal = images[used], target[used]
     orders = {}
     for method, values in maps.items():
