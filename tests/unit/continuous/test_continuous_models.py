@@ -23,6 +23,7 @@ from restudy.continuous import (
 )
 from restudy.continuous.flow import normal_log_density
 from restudy.continuous.jacobian import full_jacobian
+from restudy.continuous.planar import StablePlanarFlow
 
 
 def flow(seed: int = 0, width: int = 6, tolerance: float = 1e-9) -> ContinuousFlow:
@@ -94,6 +95,26 @@ def test_planar_flow_density_and_invertibility(layers: int, seed: int, scale: fl
     by_det = normal_log_density(z, 1.0) - log_abs_det(lambda p: model.push(p)[0], z)
     assert torch.allclose(log_q.detach(), by_det, atol=1e-8)
     assert bool(((model.bent() * model.w).sum(1) > -1).all())
+
+
+def test_stable_planar_flow_is_the_planar_flow_and_survives_rounding() -> None:
+    torch.manual_seed(0)
+    plain = PlanarFlow(2, 5).double()
+    stable = StablePlanarFlow(2, 5).double()
+    stable.load_state_dict(plain.state_dict())
+    z = points(50)
+    for one, other in zip(plain.push(z), stable.push(z), strict=True):
+        assert torch.allclose(one, other, atol=1e-12)
+    # w . u close to -1: float32 rounds the determinant to 0 or below.
+    found = []
+    for kind in (PlanarFlow, StablePlanarFlow):
+        model = kind(2, 1)
+        with torch.no_grad():
+            model.w.copy_(torch.tensor([[31.7, -12.3]]))
+            model.u.copy_(-0.75 * model.w / model.w.square().sum() * 31.3)
+            model.b.zero_()
+        found.append(bool(torch.isfinite(model.push(torch.zeros(3, 2))[1]).all()))
+    assert found == [False, True]
 
 
 def latent(adjoint: bool = False) -> LatentOde:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from restudy.bench.context import Context, Outputs
 from restudy.continuous import ContinuousFlow, PlanarField, PlanarFlow, Solver, log_abs_det
+from restudy.continuous.planar import StablePlanarFlow
 from restudy.models import derive_seed
 from restudy.studies.neural_ode.fitting import Curves, Recipe, fit
 from restudy.studies.neural_ode.targets import log_normalizer, log_target, points_of, square
@@ -125,7 +126,7 @@ def make(arm: str, width: int, seed: int, end: float, scale: float, tolerance: f
         torch.manual_seed(derive_seed(seed, "flow", width))
         if arm == "cnf":
             return ContinuousFlow(PlanarField(2, width), Solver(tolerance=tolerance), end=end, scale=scale)
-        return PlanarFlow(2, width, scale=scale)
+        return StablePlanarFlow(2, width, scale=scale)
 
 
 def _curve_rows(curves: Curves, matching: bool, target: str) -> list[Row]:

@@ -81,6 +81,7 @@ def solver_panels(tables: Tables) -> Figure:
             axes[0, 1].plot(counts, 1000 * seconds, "o", markersize=3)
         axes[0, 0].set(xscale="log", yscale="log", xlabel="evaluations", ylabel="relative error of z(1)")
         axes[0, 1].set(xlabel="evaluations", ylabel="ms a batch")
+        axes[0, 0].xaxis.set_minor_formatter("")
         axes[0, 0].legend(fontsize=6)
         ode = where(curves, arm="odenet")
         for seed in _seeds(ode):
@@ -114,6 +115,6 @@ def exchange_table(tables: Tables) -> Figure:
             rows.append([NETS[arm], f"{solver.replace('-', ', ')} steps", shown(accuracy, 2), "-"])
     for norm in ("norm", "seminorm"):
         ratio = where(table, solver=norm, metric="backward_ratio")["value"].to_numpy()
-        rows.append(["ODE-Net", f"backward over forward evaluations, {norm}", shown(ratio, 2), "-"])
+        rows.append(["RK-Net", f"backward / forward, {norm}", shown(ratio, 2), "-"])
     with style():
         return table_figure(["network", "solver", "accuracy, % (or ratio)", "largest logit distance"], rows, 0.2)
