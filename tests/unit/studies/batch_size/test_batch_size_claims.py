@@ -108,3 +108,29 @@ def test_smoke_gives_no_scientific_verdict() -> None:
     exact = {c.id for c in CLAIMS if not c.statistical}
     for verdict in judged(TABLES, "smoke").verdicts:
         assert (verdict.verdict == "reproduced") == (verdict.claim in exact)
+
+
+def test_noisy_power_laws_are_refuted() -> None:
+    """The planted null of B1 and B8 with noise between replicates: a verdict, and not an error for equal replicates."""
+    for name in ("B1", "B8"):
+        table = statistics.planted_nulls[name](TABLES)["trials"]
+        value = table["value"].to_numpy()
+        noise = np.exp(np.random.default_rng(0).normal(0, 0.05, len(value)))
+        verdict = judged({**TABLES, "trials": with_values(table, "value", value * noise)})[name]
+        assert verdict.verdict in ("not reproduced", "inconclusive"), verdict.text
+        assert "error" not in verdict.text
+
+
+def test_outcomes_exchanged_between_optimizers_refute_what_momentum_does() -> None:
+    """As the planted null of B2, but the rates stay, so that no gate is what stops the claim."""
+    rows = TABLES["trials"].to_pylist()
+    other = {SGD: MOMENTUM, MOMENTUM: SGD}
+
+    def key(row: dict, workload: str) -> tuple:  # type: ignore[type-arg]
+        return (workload, row["seed"], row["kind"], row["batch_size"], row["trial_id"], row["metric"])
+
+    values = {key(row, row["workload"]): row["value"] for row in rows}
+    new = [values.get(key(row, other.get(row["workload"], row["workload"])), row["value"]) for row in rows]
+    found = judged({**TABLES, "trials": with_values(TABLES["trials"], "value", new)})
+    for name in ("B2", "B12"):
+        assert found[name].verdict == "not reproduced", found[name].text
