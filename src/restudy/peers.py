@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.util
 import sys
 import types
 import warnings
 from collections.abc import Iterator
 from typing import Any
 
-TORCHVISION = ("torchvision", "torchvision.models", "torchvision.models.resnet")
+_STAND_INS = ("torchvision", "torchvision.models", "torchvision.models.resnet")
 
 
 def import_peer(name: str) -> tuple[Any, str]:
     """Import a peer: the module and "", or None and the reason.
 
     zennit (and Quantus, where zennit is installed) imports two class names of torchvision, whose wheels do not match
-    every build of torch; while it is imported, a stand-in with these names takes torchvision's place if there is none.
+    every build of torch; while it is imported, a stand-in with these names takes torchvision's place if that fails.
     """
     try:
         with warnings.catch_warnings(), _torchvision():
@@ -30,15 +29,20 @@ def import_peer(name: str) -> tuple[Any, str]:
 
 @contextlib.contextmanager
 def _torchvision() -> Iterator[None]:
-    if importlib.util.find_spec("torchvision") is not None:
-        yield
-        return
-    stand_ins = {part: types.ModuleType(part) for part in TORCHVISION}
-    for block in ("BasicBlock", "Bottleneck"):
-        setattr(stand_ins[TORCHVISION[-1]], block, type(block, (), {}))
-    sys.modules.update(stand_ins)
+    """While this lasts `import torchvision.models.resnet` works; where torchvision itself does, nothing changes."""
     try:
+        importlib.import_module("torchvision")
+    except Exception:  # absent, or built for another torch
+        for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        top, models, resnet = (types.ModuleType(name) for name in _STAND_INS)
+        resnet.__dict__.update({block: type(block, (), {}) for block in ("BasicBlock", "Bottleneck")})
+        top.__dict__["models"], models.__dict__["resnet"] = models, resnet
+        sys.modules.update(zip(_STAND_INS, (top, models, resnet), strict=True))
+        try:
+            yield
+        finally:
+            for name in _STAND_INS:
+                sys.modules.pop(name, None)
+    else:
         yield
-    finally:
-        for part in TORCHVISION:
-            sys.modules.pop(part, None)

@@ -7,7 +7,6 @@ k = 1 ... L; AOPC is their sum over L + 1.
 
 from __future__ import annotations
 
-import importlib
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from restudy.attribution.benchmark import channels_last, problem
+from restudy.peers import import_peer
 from restudy.perturbation.curves import aopc, perturbation_curves
 from restudy.perturbation.fills import constant
 from restudy.perturbation.regions import Grid, region_order
@@ -39,14 +39,9 @@ def against_quantus(
     Returns `ours_s`, `quantus_s`, `ratio`, `difference` (largest of an image's AOPC),
     `images_per_s`; without Quantus `skipped`, the reason.
     """
-    from restudy.relevance.peers import torchvision_stand_in
-
-    try:
-        with warnings.catch_warnings(), torchvision_stand_in():
-            warnings.simplefilter("ignore")
-            quantus: Any = importlib.import_module("quantus")
-    except Exception as error:  # a peer can fail in many ways at import
-        return {"skipped": f"quantus cannot be imported: {error}"}
+    quantus, reason = import_peer("quantus")
+    if quantus is None:
+        return {"skipped": reason}
     fast = channels_last(model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from restudy.attribution.benchmark import problem
+from restudy.peers import import_peer
 from restudy.perturbation.benchmark import race
 from restudy.relevance.api import attribute
-from restudy.relevance.peers import load_zennit
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "lrp_epsilon": {"epsilon": 0.01},
@@ -47,7 +47,7 @@ def against_zennit(
     model: nn.Module, images: Tensor, target: Tensor, method: str, *, repeats: int = 5
 ) -> dict[str, Any]:
     """Return `ours_s`, `zennit_s`, `ratio`, `difference` (largest, relative); without zennit `skipped`, the reason."""
-    if reason := load_zennit():
+    if reason := import_peer("zennit")[1]:
         return {"skipped": reason}
     options = OPTIONS[method]
     ours = attribute(model, images, target, method, **options)

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from restudy.relevance.peers import load_zennit
+from restudy.peers import import_peer
 
 SIZE = 12
 
@@ -90,5 +90,5 @@ def inputs(count: int = 3, dtype: torch.dtype = torch.float32) -> Tensor:
 
 def zennit() -> None:
     """Make zennit importable, or skip with the reason."""
-    if reason := load_zennit():
+    if reason := import_peer("zennit")[1]:
         pytest.skip(reason)
