@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHOWN = 4
+GREY: dict[str, dict[str, Any]] = {
+    "edges": {"color": "0.5", "marker": "", "linestyle": "-"},
+    "noise": {"color": "0.75", "marker": "", "linestyle": "--"},
+}
 WHITE_POINT = 0.99  # share of pixels below full colour: one outlier must not flatten a map
 
 
@@ -53,7 +57,7 @@ def _show(axis: Any, row: dict[str, Any]) -> None:
 def cascade_figure(randomization: pa.Table) -> Figure:
     """Rank correlation with the trained model's maps against the layers drawn anew, both orders."""
     orders = list(dict.fromkeys(randomization["order"].to_pylist()))
-    looks = series(list(dict.fromkeys(randomization["method"].to_pylist())))
+    looks = _looks(list(dict.fromkeys(randomization["method"].to_pylist())))
     titles = {"top_down": "from the logits down", "bottom_up": "from the input up"}
     with style():
         drawn, axes = figure(3.0, columns=max(len(orders), 1), sharey=True)
@@ -74,7 +78,7 @@ def areas_figure(perturbation: pa.Table) -> Figure:
     """AOPC minus that of the random order by fill, mean over images with its standard error."""
     methods = [m for m in dict.fromkeys(perturbation["method"].to_pylist()) if m != "random"]
     fills = list(dict.fromkeys(perturbation["fill"].to_pylist()))
-    looks, width = series(methods), 0.85 / max(len(methods), 1)
+    looks, width = _looks(methods), 0.85 / max(len(methods), 1)
     with style():
         drawn, axes = figure(3.0)
         axis = axes[0, 0]
@@ -96,6 +100,12 @@ def areas_figure(perturbation: pa.Table) -> Figure:
         axis.set_ylabel("AOPC - random, logits")
         drawn.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=7)
     return drawn
+
+
+def _looks(methods: list[str]) -> dict[str, dict[str, Any]]:
+    """Colour, marker and dash of each method; grey for the maps that know no model."""
+    found = series([method for method in methods if method not in GREY])
+    return {method: found.get(method) or GREY[method] for method in methods}
 
 
 def _where(table: pa.Table, **columns: object) -> pa.Table:

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 from scipy import stats
 
-PASSED, FAILED, UNDEFINED, TOO_FEW, REFUSED = "passed", "failed", "no map", "too few images", "refused"
+PASSED, FAILED, UNDECIDED, REFUSED = "passed", "failed", "undecided", "refused"
+UNDEFINED, TOO_FEW = "no map", "too few images"
 MAX_SIMILARITY = 0.5
 """Largest mean rank correlation with the trained model's maps over a cascade of random layers that still passes."""
 MAX_UNDEFINED = 0.10
@@ -45,7 +46,10 @@ def randomization_verdicts(table: pa.Table, methods: Sequence[str]) -> list[dict
 
 
 def perturbation_verdicts(table: pa.Table, methods: Sequence[str]) -> list[dict[str, Any]]:
-    """Judge each fill: the regions ranked highest must matter more than random ones, one-sided t over images."""
+    """Judge each fill: the regions ranked highest must matter more than random ones, one-sided t bounds over images.
+
+    `passed`: the lower bound of the mean is above 0; `failed`: the upper one is not; `undecided`: 0 lies between them.
+    """
     values: dict[tuple[str, str], dict[int, float]] = {}
     for row in table.to_pylist():
         values.setdefault((row["fill"], row["method"]), {})[row["image"]] = row["value"]
@@ -54,12 +58,12 @@ def perturbation_verdicts(table: pa.Table, methods: Sequence[str]) -> list[dict[
         chance = values[fill, "random"]
         for method in methods:
             each = np.array([value - chance[image] for image, value in values[fill, method].items()])
-            mean, lower = float(each.mean()), lower_bound(each)
+            mean, lower, upper = float(each.mean()), lower_bound(each), -lower_bound(-each)
             if len(each) < MIN_IMAGES:
                 verdict, reason = TOO_FEW, f"{len(each)} images, {MIN_IMAGES} are the least"
             else:
-                verdict = PASSED if lower > 0 else FAILED
-                reason = f"lower bound {lower:.3g}"
+                verdict = PASSED if lower > 0 else FAILED if upper <= 0 else UNDECIDED
+                reason = f"bounds {lower:.3g} and {upper:.3g}"
             found.append(_row(method, f"perturbation {fill}", verdict, mean, 0.0, "logits", reason))
     return found
 

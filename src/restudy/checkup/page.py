@@ -29,7 +29,8 @@ CAPTIONS = {
 }
 RULES = (
     f"Randomisation passes where the mean rank correlation over the states of a cascade is at most {MAX_SIMILARITY}; "
-    "perturbation where the lower 95% bound of the mean over images is above 0. Passing is necessary, not sufficient: "
+    "perturbation where the lower 95% bound of the mean over images is above 0, and fails where the upper one is not; "
+    "between them more images would decide. Passing is necessary, not sufficient: "
     "noise passes the first check, the edges of the image may pass the second."
 )
 
