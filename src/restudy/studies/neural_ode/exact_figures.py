@@ -1,4 +1,4 @@
-"""Figures of the exact checks: gradients, memory, Euler's limit, the cost of a trace. No torch."""
+"""Figures of the exact checks: gradients, memory, Euler's limit. No torch."""
 
 from __future__ import annotations
 
@@ -68,20 +68,4 @@ def euler_limit(tables: Tables) -> Figure:
         axis.plot(guide, 0.5 * y[0] * guide[0] / guide, "--", color="0.4", label="slope -1")
         axis.set(xscale="log", yscale="log", xlabel="Euler steps on [0, 1]", ylabel="relative distance")
         axis.legend(fontsize=7)
-    return drawn
-
-
-def trace_cost(tables: Tables) -> Figure:
-    """CPU time by dimension, mean over seeds."""
-    rows = tables["trace_timings"]
-    looks = {"trace": ("closed-form trace", "adjoint"), "determinant": ("log |det| of the full Jacobian", "backprop")}
-    with style():
-        drawn, axes = figure(2.6)
-        axis = axes[0, 0]
-        for method, (name, look) in looks.items():
-            sizes = _values(rows, "dimensions")
-            means = [where(rows, method=method, dimensions=n)["seconds"].to_numpy().mean() for n in sizes]
-            axis.plot(sizes, 1000 * np.array(means), label=name, **LOOKS[look])
-        axis.set(xscale="log", yscale="log", xlabel="dimension", ylabel="CPU ms for a batch")
-        axis.legend()
     return drawn
