@@ -30,6 +30,7 @@ class _Linear(nn.Module):
         self.weights = torch.randn(2, 4, generator=generator, dtype=torch.float64)
 
     def forward(self, images: Tensor) -> Tensor:
+        """Logits (N, 2) of images (N, 1, 2, 2)."""
         return images.flatten(1) @ self.weights.T
 
 
