@@ -74,7 +74,7 @@ class Project:
 
     def reproduce(self, preset: str = "smoke", *more: str, code: int | None = 0) -> str:
         """Run `restudy run` at a preset on two cores."""
-        return self.restudy("run", "--preset", preset, "--cores", "2", *more, code=code)
+        return self.restudy("run", "--preset", preset, "--cores", "2", *more, code=code, timeout=1500)
 
     def study(self, slug: str) -> Path:
         """The folder of a study."""
