@@ -63,6 +63,8 @@ def load_images(
         ConfigError: no folder, no pictures, one that cannot be read, labels that do not fit.
     """
     place = Path(folder)
+    if limit is not None and limit < 1:
+        raise ConfigError(f"limit is {limit}", where="check", remedy="give at least 1")
     if not place.is_dir():
         raise ConfigError("is no folder", where=str(place), remedy="give a folder of pictures")
     paths = sorted(path for path in place.iterdir() if path.suffix.lower() in SUFFIXES)[:limit]

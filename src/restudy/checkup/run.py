@@ -118,6 +118,10 @@ def check_model(model: nn.Module, images: Images, folder: Path, options: Options
     refused = {name: why for name in options.methods if (why := _refusal(model, name, inputs))}
     methods = [name for name in options.methods if name not in refused]
     size = {"batch_size": options.batch_size}
+    side = min(inputs.shape[2:])
+    if options.region and 2 * options.region > side:
+        what = f"region is {options.region} on images of {side} pixels"
+        raise ConfigError(what, where="check", remedy=f"give at most {side // 2}")
     own = measure.maps_of(model, inputs, target, methods, seed=derive_seed(options.seed, "noise"), **size)
     rows: dict[str, list[dict[str, Any]]] = {"complexity": list(measure.complexity_rows(own)), "randomization": []}
     try:
@@ -126,7 +130,6 @@ def check_model(model: nn.Module, images: Images, folder: Path, options: Options
         )
     except ConfigError as error:
         facts.append(f"No randomisation: {error}")
-    side = min(inputs.shape[2:])
     rows["perturbation"] = list(
         measure.perturbation_rows(
             model, inputs, target, own, measure.fills(options.fills, images.low, images.high, side),

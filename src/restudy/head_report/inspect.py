@@ -50,7 +50,10 @@ class Options:
         checks = [
             (self.batch_size >= 1, "batch_size", self.batch_size, "at least 1"),
             (self.loss in ("cross_entropy", "mse"), "loss", self.loss, "cross_entropy, mse"),
-            (self.keep is None or self.keep >= 0, "keep", self.keep, "a share below 1 or a count"),
+            (
+                self.keep is None or 0 < self.keep < 1 or (self.keep >= 1 and float(self.keep).is_integer()),
+                *("keep", self.keep, "a share between 0 and 1, or a whole number"),
+            ),
             (self.rounds >= 1, "rounds", self.rounds, "at least 1"),
         ]
         for fine, name, value, allowed in checks:
@@ -264,6 +267,8 @@ def _write(model: nn.Module, report: Report, folder: Path, options: Options) -> 
         write_atomically(folder / f"heads.{suffix}", content)
     text = page(type(model).__name__, table, report.refused, report.losses, report.kept, vars(options))
     write_atomically(folder / "index.html", text.encode())
+    for old in ("kept.json", "pruned.safetensors"):  # of an earlier call: not this model's
+        (folder / old).unlink(missing_ok=True)
     if report.kept:
         write_atomically(folder / "kept.json", (json.dumps(report.kept, indent=1) + "\n").encode())
         state = {name: value.detach().cpu().clone().contiguous() for name, value in model.state_dict().items()}

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from restudy.errors import ConfigError
+from restudy.landscape.load import NPZ, UNREADABLE, called
 from restudy.landscape.load import load_model as load_function
-from restudy.landscape.load import named
 
 
 def load_model(name: str, seed: int = 0) -> nn.Module:
@@ -45,7 +45,7 @@ def load_data(name: str) -> dict[str, Tensor]:
         ConfigError: a file that cannot be read, a function that returns something else.
     """
     if not name.endswith(".npz"):
-        found = named(name)()
+        found = called(name)
         if not isinstance(found, dict):
             raise ConfigError(
                 f"{name} returns {type(found).__name__}", remedy="return a dict with `targets` and inputs"
@@ -54,5 +54,5 @@ def load_data(name: str) -> dict[str, Tensor]:
     try:
         with np.load(name, allow_pickle=False) as arrays:
             return {key: torch.as_tensor(arrays[key]) for key in arrays.files}
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"cannot be read ({error})", where=name, remedy="give a .npz") from None
+    except UNREADABLE as error:
+        raise ConfigError(f"cannot be read ({type(error).__name__})", where=name, remedy=NPZ) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from restudy.errors import ConfigError
+
+UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile)
+NPZ = "give a .npz of numbers, as numpy.savez writes it"
 
 
 def named(name: str) -> Callable[[], Any]:
@@ -29,18 +33,47 @@ def named(name: str) -> Callable[[], Any]:
         sys.path.insert(0, here)
     try:
         found: Callable[[], Any] = getattr(importlib.import_module(module), function)
-    except ImportError as error:
-        raise ConfigError(f"{module} cannot be imported ({error})", where=name, remedy="check the path") from None
-    except AttributeError:
-        raise ConfigError(f"{module} has no {function}", where=name) from None
+    except ModuleNotFoundError as error:
+        missing = (
+            "check the path" if error.name == module.partition(".")[0] else f"it imports {error.name}: install that"
+        )
+        raise ConfigError(f"{module} cannot be imported", where=name, remedy=missing) from None
+    except AttributeError as error:
+        if hasattr(sys.modules.get(module), "__file__"):
+            raise ConfigError(f"{module} has no {function}", where=name, remedy="name a function of it") from None
+        raise ConfigError(f"{module} fails when imported ({one_line(error)})", where=name, remedy="mend it") from None
+    except (Exception, SystemExit) as error:  # whatever a module of a user's does when it is imported
+        raise ConfigError(f"{module} fails when imported ({one_line(error)})", where=name, remedy="mend it") from None
+    if not callable(found):
+        raise ConfigError(f"{name} is {type(found).__name__}", remedy="name a function")
     return found
+
+
+def one_line(error: BaseException) -> str:
+    """Kind and first line of an error."""
+    text = next(iter(str(error).splitlines()), "")
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def called(name: str) -> Any:
+    """Return what the function that `module:function` names returns.
+
+    Raises:
+        ConfigError: as `named`; the function raises.
+    """
+    function = named(name)
+    try:
+        return function()
+    except (Exception, SystemExit) as error:
+        raise ConfigError(
+            f"{name} raises {one_line(error)}", remedy="it is called without arguments; mend it"
+        ) from None
 
 
 def load_model(name: str, seed: int = 0) -> nn.Module:
     """Return the module that `module:function` builds after `torch.manual_seed(seed)`; ConfigError if it is none."""
-    build = named(name)
     torch.manual_seed(seed)
-    model = build()
+    model = called(name)
     if not isinstance(model, nn.Module):
         raise ConfigError(f"{name} returns {type(model).__name__}", remedy="return a torch.nn.Module")
     return model
@@ -53,7 +86,7 @@ def load_data(name: str) -> tuple[Tensor, Tensor]:
         ConfigError: a file that is missing, unreadable or lacks a key; a function that returns something else.
     """
     if not name.endswith(".npz"):
-        found = named(name)()
+        found = called(name)
         if not (isinstance(found, tuple | list) and len(found) == 2):
             raise ConfigError(f"{name} does not return (inputs, targets)", remedy="return two arrays or tensors")
         return torch.as_tensor(found[0]), torch.as_tensor(found[1])
@@ -62,8 +95,8 @@ def load_data(name: str) -> tuple[Tensor, Tensor]:
             return _as_float(torch.as_tensor(arrays["inputs"])), _as_float(torch.as_tensor(arrays["targets"]))
     except KeyError as error:
         raise ConfigError(f"no array {error}", where=name, remedy="save `inputs` and `targets`") from None
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"cannot be read ({error})", where=name, remedy="give a .npz") from None
+    except UNREADABLE as error:
+        raise ConfigError(f"cannot be read ({type(error).__name__})", where=name, remedy=NPZ) from None
 
 
 def _as_float(values: Tensor) -> Tensor:

@@ -140,7 +140,9 @@ def because(claim: Claim) -> str:
 
 def _missing(reason: str) -> str:
     if reason.startswith("parts:"):
-        return reason.removeprefix("parts:").strip()
+        groups = [group.strip() for group in reason.removeprefix("parts:").split(";")]
+        held = [group for group in groups if group.endswith(" reproduced") and not group.endswith(" not reproduced")]
+        return "; ".join(group for group in groups if group not in held)
     return "; ".join(_MISSING.get(part, part) for part in reason.split(", "))
 
 

@@ -133,5 +133,8 @@ def budgets_figure(measurements: pa.Table, trials: pa.Table, better: Better) -> 
 
 
 def _log(axis: Axes, label: str) -> None:
+    """Log scales; the height stays linear where nothing above 0 was drawn, as when no trial reached the goal."""
     axis.set_xscale("log", base=2)
-    axis.set(yscale="log", xlabel="batch size", ylabel=label)
+    axis.set(xlabel="batch size", ylabel=label)
+    if any((np.asarray(line.get_ydata(), float) > 0).any() for line in axis.lines):
+        axis.set_yscale("log")

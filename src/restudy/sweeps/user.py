@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -95,7 +96,8 @@ def sweep_function(train: Train, folder: Path, options: Options, name: str = "")
     Args:
         train: see `restudy.sweeps.protocol.run_trial`. folder: gets measurements.parquet, trials.parquet,
             curve.parquet, four figures as .svg, .png and .pdf, index.html, and trials/ with one file for each finished
-            trial: a second call with the same options and function name trains only what is missing.
+            trial: a second call with the same options, function name and source of the function's module trains only
+            what is missing. What that module imports is not looked at.
         name: of the function, for the page and for telling whose trials lie in the folder.
 
     Raises:
@@ -132,13 +134,21 @@ def _kept_trial(
     arguments = {"batch_size": size, "trial_id": trial["trial_id"], "steps": options.budget(size)}
     arguments |= {"learning_rate": trial["learning_rate"], "momentum": trial["momentum"]}
     arguments |= {"seed": options.seed * 1_000_003 + int(trial["trial_id"])}
-    key = hashlib.sha256(repr((name, sorted(arguments.items()))).encode()).hexdigest()
+    key = hashlib.sha256(repr((name, _source(train), sorted(arguments.items()))).encode()).hexdigest()
     path = folder / f"b{size}-trial{trial['trial_id']}.parquet"
     if path.is_file() and (pq.read_schema(path).metadata or {}).get(b"restudy") == key.encode():
         return read_table(path).replace_schema_metadata(None)
     table = run_trial(train, **arguments)
     write_atomically(path, table_bytes(table, key.encode()))
     return table
+
+
+def _source(train: Train) -> str:
+    """The text of the module that defines a function, or empty where there is none."""
+    try:
+        return inspect.getsource(inspect.getmodule(train) or train)
+    except (OSError, TypeError):
+        return ""
 
 
 def analyse(measurements: pa.Table, drawn: list[dict[str, Any]], options: Options) -> Found:

@@ -50,6 +50,33 @@ def test_command_writes_the_folder_and_repeats_it(here: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import sys\nsys.exit(0)", "fails when imported (SystemExit: 0)"),
+        ("def build(:", "fails when imported (SyntaxError"),
+        ("import nothing_of_the_kind", "it imports nothing_of_the_kind: install that"),
+        ("def build():\n    raise KeyError('weights')", "raises KeyError: 'weights'"),
+        ("def build(size):\n    return size", "raises TypeError"),
+        ("build = 3", "is int; name a function"),
+    ],
+)
+def test_a_users_code_that_fails_is_one_line(here: Path, text: str, said: str) -> None:
+    name = f"broken_{abs(hash(text))}"
+    (here / f"{name}.py").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_model(f"{name}:build")
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"not a zip"])
+def test_a_file_that_is_no_npz_is_named(here: Path, content: bytes) -> None:
+    (here / "bad.npz").write_bytes(content)
+    with pytest.raises(ConfigError, match="cannot be read") as caught:
+        load_data("bad.npz")
+    assert "pickle" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
     "act",
     [
         lambda: load_model("my_landscape_nets"),

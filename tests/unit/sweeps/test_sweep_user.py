@@ -73,6 +73,32 @@ def test_a_second_call_trains_only_what_is_missing(here: Path) -> None:
     assert (here / "calls.txt").read_text().count("\n") == 2 * calls + 1, "other options train anew"
 
 
+def test_trials_of_another_source_are_not_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import restudy.sweeps.user as user
+
+    source = ["one"]
+    monkeypatch.setattr(user, "_source", lambda train: source[0])
+    calls = []
+
+    def train(**given: object) -> object:
+        calls.append(given["batch_size"])
+        yield given["steps"], 1.0
+
+    options = Options((1, 2, 4), goal=0.5, trials=2, steps=10, least_steps=1)
+    for text in ("one", "one", "two"):
+        source[0] = text
+        sweep_function(train, tmp_path, options, "train")  # type: ignore[arg-type]
+    assert len(calls) == 2 * 3 * 2
+    monkeypatch.undo()
+    assert "def sweep_function" in user._source(sweep_function)  # type: ignore[arg-type]
+
+
+def test_a_sweep_that_never_reaches_its_goal_still_ends(here: Path) -> None:
+    done = invoke("--out", "never", "--goal", "-5", "--steps", "100")
+    assert done.exit_code == 0  # type: ignore[attr-defined]
+    assert "no complete trial reached the goal" in (here / "never" / "index.html").read_text()
+
+
 def test_the_edge_check_doubts_a_box_that_ends_too_early(here: Path) -> None:
     done = invoke("--out", "narrow", "--rates", "0.0005,0.01", "--momentum", "none", "--least-steps", "4000")
     assert "edge of the searched range" in done.stderr  # type: ignore[attr-defined]
