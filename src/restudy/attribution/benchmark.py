@@ -8,7 +8,6 @@ cached between rounds.
 from __future__ import annotations
 
 import copy
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from restudy.attribution.api import attribute
 from restudy.attribution.noisy import noise_draws
 from restudy.attribution.registry import get_method
 from restudy.peers import import_peer
+from restudy.timing import race
 
 STEPS, SAMPLES = 16, 16
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -83,7 +83,7 @@ def against_captum(
         def ours(name: str = name, given: Mapping[str, Any] = given) -> Tensor:
             return attribute(model, inputs, target, name, **given)
 
-        (first, second), (ours_s, captum_s) = _race([ours, theirs], repeats)
+        (first, second), (ours_s, captum_s) = race([ours, theirs], repeats)
         difference = float((first - second).abs().max() / second.abs().max())
         times = {"ours_s": ours_s, "captum_s": captum_s, "ratio": captum_s / ours_s}
         rows.append({"method": name, **times, "difference": difference})
@@ -131,7 +131,7 @@ def against_quantus(
 
     fast = channels_last(model)
     pair = [runners(fast, inputs, target)[0], runners(fast if peer_channels_last else model, inputs, target)[1]]
-    results, (ours_s, quantus_s) = _race(pair, repeats)
+    results, (ours_s, quantus_s) = race(pair, repeats)
     few = slice(0, checked_images)
     exact = [run() for run in runners(copy.deepcopy(model).double(), inputs[few].double(), target[few])]
     difference, same = _score_differences(*exact)
@@ -265,18 +265,6 @@ def _noise(name: str, options: Mapping[str, Any], inputs: Tensor) -> Tensor | No
     if not method.random:
         return None
     return torch.stack(list(noise_draws(inputs, method.resolve(options))))
-
-
-def _race(runners: list[Callable[[], Any]], repeats: int) -> tuple[list[Any], list[float]]:
-    """Run each once to warm up, then in turn; return the results and the least CPU seconds of each."""
-    results = [run() for run in runners]
-    best = [float("inf")] * len(runners)
-    for _ in range(repeats):
-        for index, run in enumerate(runners):
-            start = time.process_time()
-            run()
-            best[index] = min(best[index], time.process_time() - start)
-    return results, best
 
 
 def _detached(values: Any) -> Tensor:

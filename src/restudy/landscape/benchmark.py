@@ -7,7 +7,6 @@ probed step as its learning rate, trains one step and evaluates, for every measu
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +19,7 @@ from restudy.landscape.curvature import curvature_along_gradient
 from restudy.landscape.probe import Probe
 from restudy.landscape.shift import covariate_shift, layer_parameters
 from restudy.normalization import BatchNorm
+from restudy.timing import least
 
 POINTS, STEPS = 11, 1200
 """The default cadence: probes in a run of so many steps."""
@@ -51,8 +51,8 @@ def probing_share(*, repeats: int = 3, width: int = 8, batch: int = 128, steps: 
     def objective(net: nn.Module) -> Tensor:
         return F.cross_entropy(net(images), labels)
 
-    step_ms = _least(lambda: _step(model, objective), 10 * repeats)
-    probe_ms = _least(lambda: _ours(model, objective), repeats)
+    step_ms = 1000 * least(lambda: _step(model, objective), 10 * repeats)
+    probe_ms = 1000 * least(lambda: _ours(model, objective), repeats)
     return {"step_ms": step_ms, "probe_ms": probe_ms, "share": POINTS * probe_ms / (steps * step_ms), "aim": 0.3}
 
 
@@ -68,8 +68,8 @@ def against_naive(*, repeats: int = 2, width: int = 8, batch: int = 128) -> dict
 
     ours, naive = _ours(model, objective, curvature=False), _naive(model, objective)
     difference = max(abs(a - b) / max(abs(b), 1e-12) for a, b in zip(ours, naive, strict=True))
-    ours_ms = _least(lambda: _ours(model, objective, curvature=False), repeats)
-    naive_ms = _least(lambda: _naive(model, objective), repeats)
+    ours_ms = 1000 * least(lambda: _ours(model, objective, curvature=False), repeats)
+    naive_ms = 1000 * least(lambda: _naive(model, objective), repeats)
     return {"ours_ms": ours_ms, "naive_ms": naive_ms, "ratio": naive_ms / ours_ms, "difference": difference}
 
 
@@ -137,17 +137,6 @@ def _step(model: nn.Module, objective: Callable[[nn.Module], Tensor]) -> None:
     with torch.no_grad():
         for parameter, gradient in zip(parameters, gradients, strict=True):
             parameter.sub_(gradient, alpha=0.0)
-
-
-def _least(run: Callable[[], Any], repeats: int) -> float:
-    """Run once to warm up, then `repeats` times; the least CPU milliseconds."""
-    run()
-    best = float("inf")
-    for _ in range(repeats):
-        start = time.process_time()
-        run()
-        best = min(best, time.process_time() - start)
-    return 1000 * best
 
 
 def rows() -> list[dict[str, Any]]:

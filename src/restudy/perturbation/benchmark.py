@@ -7,9 +7,8 @@ k = 1 ... L; AOPC is their sum over L + 1.
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from restudy.peers import import_peer
 from restudy.perturbation.curves import aopc, perturbation_curves
 from restudy.perturbation.fills import constant
 from restudy.perturbation.regions import Grid, region_order
+from restudy.timing import race
 
 REGION, SHARE = 4, 0.6
 
@@ -49,8 +49,7 @@ def against_quantus(
             lambda: _ours(fast, images, target, maps),
             lambda: _theirs(quantus, model, images, target, maps),
         ]
-        ours_s, quantus_s = race(runs, repeats)
-        pair = [run() for run in runs]
+        pair, (ours_s, quantus_s) = race(runs, repeats)
     difference = max(float(np.abs(pair[0][name] - pair[1][name]).max()) for name in maps)
     count = len(images) * len(maps) * Grid.of(images, REGION).steps(SHARE)
     return {
@@ -88,19 +87,6 @@ def _theirs(quantus: Any, net: nn.Module, shown: Tensor, goal: Tensor, maps: dic
         )
         found[name] = np.asarray(drops, dtype=np.float64).sum(1) / (steps + 1)
     return found
-
-
-def race(runners: Sequence[Callable[[], Any]], repeats: int) -> list[float]:
-    """Run each once to warm up, then in turn; return the least CPU seconds of each."""
-    for run in runners:
-        run()
-    best = [float("inf")] * len(runners)
-    for _ in range(repeats):
-        for index, run in enumerate(runners):
-            start = time.process_time()
-            run()
-            best[index] = min(best[index], time.process_time() - start)
-    return best
 
 
 def rows() -> list[dict[str, Any]]:

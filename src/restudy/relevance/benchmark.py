@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from restudy.attribution.benchmark import problem
 from restudy.peers import import_peer
-from restudy.perturbation.benchmark import race
 from restudy.relevance.api import attribute
+from restudy.timing import race
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "lrp_epsilon": {"epsilon": 0.01},
@@ -50,9 +50,7 @@ def against_zennit(
     if reason := import_peer("zennit")[1]:
         return {"skipped": reason}
     options = OPTIONS[method]
-    ours = attribute(model, images, target, method, **options)
-    theirs = by_zennit(model, images, target, method, options)
-    ours_s, zennit_s = race(
+    (ours, theirs), (ours_s, zennit_s) = race(
         [
             lambda: attribute(model, images, target, method, **options),
             lambda: by_zennit(model, images, target, method, options),

@@ -6,7 +6,6 @@ of this process; read ratios, not seconds.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from restudy.sweeps.programs import Rule, build
+from restudy.timing import least
 
 TRIALS, STEPS = 16, 100
 INPUTS, CLASSES = 196, 10
@@ -95,20 +95,10 @@ def compare(
     """
     batches = _batches(batch, steps)
     together, alone = train_stacked(make, rule, batches, trials, method), train_singly(make, rule, batches, trials)
-    stacked = trials * steps / _least(lambda: train_stacked(make, rule, batches, trials, method), repeats)
-    singly = trials * steps / _least(lambda: train_singly(make, rule, batches, trials), repeats)
+    stacked = trials * steps / least(lambda: train_stacked(make, rule, batches, trials, method), repeats)
+    singly = trials * steps / least(lambda: train_singly(make, rule, batches, trials), repeats)
     difference = float((together - alone).abs().max())
     return {"stacked": stacked, "singly": singly, "ratio": stacked / singly, "difference": difference}
-
-
-def _least(run: Callable[[], Any], repeats: int) -> float:
-    """The least CPU seconds of `repeats` runs."""
-    best = float("inf")
-    for _ in range(repeats):
-        start = time.process_time()
-        run()
-        best = min(best, time.process_time() - start)
-    return best
 
 
 def rows() -> list[dict[str, Any]]:

@@ -5,14 +5,13 @@ CPU seconds of this process, one thread; read ratios, not seconds.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from restudy.timing import least
 from restudy.transformer.convert import load_transformer
 from restudy.transformer.decoding import greedy
 from restudy.transformer.model import Shape, Transformer, remove_heads
@@ -75,7 +74,7 @@ def training_speed(*, steps: int = 20) -> dict[str, float]:
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
 
-        times.append(_least(step, steps))
+        times.append(1000 * least(step, steps))
     return {"ours_ms": times[0], "torch_ms": times[1], "ratio": times[1] / times[0], "difference": difference}
 
 
@@ -94,24 +93,13 @@ def decoding_speed(*, length: int = 24, repeats: int = 3) -> dict[str, float]:
         return greedy(net, source, bos=1, eos=-1, longest=length, cached=cached)
 
     found = {
-        "cached": _least(lambda: decode(model), repeats),
-        "uncached": _least(lambda: decode(model, cached=False), repeats),
-        "pruned": _least(lambda: decode(smaller), repeats),
+        "cached": 1000 * least(lambda: decode(model), repeats),
+        "uncached": 1000 * least(lambda: decode(model, cached=False), repeats),
+        "pruned": 1000 * least(lambda: decode(smaller), repeats),
     }
     if decode(model) != decode(model, cached=False):
         raise AssertionError("cached and uncached decoding differ")
     return found
-
-
-def _least(run: Callable[[], Any], repeats: int) -> float:
-    """Run once to warm up, then `repeats` times; the least CPU milliseconds."""
-    run()
-    best = float("inf")
-    for _ in range(repeats):
-        start = time.process_time()
-        run()
-        best = min(best, time.process_time() - start)
-    return 1000 * best
 
 
 def rows() -> list[dict[str, Any]]:
