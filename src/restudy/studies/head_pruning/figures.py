@@ -88,7 +88,7 @@ def _sorted_shares(table: pa.Table, arm: str, metric: str) -> Array:
 
 def relation_bars(tables: Tables) -> Figure:
     """Best head against constant offset for each relation and direction, with controls."""
-    cases = [("relative", "gold", COLOURS[1], "trained"), ("untrained", "gold", COLOURS[8], "untrained")]
+    cases = [("relative", "given", COLOURS[1], "trained"), ("untrained", "given", COLOURS[8], "untrained")]
     cases.append(("relative", "permuted", COLOURS[4], "permuted trees"))
     with style():
         drawn, axes = figure(2.8)
@@ -102,7 +102,7 @@ def relation_bars(tables: Tables) -> Figure:
         for place, (relation, direction) in enumerate(PAIRS):
             base = [
                 np.mean(
-                    [constant_offset(_pair(tables["baselines"], relation, direction, "gold", s), h) for h in (0, 1)]
+                    [constant_offset(_pair(tables["baselines"], relation, direction, "given", s), h) for h in (0, 1)]
                 )
                 for s in seeds_of(tables["baselines"])
             ]

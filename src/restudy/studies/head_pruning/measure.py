@@ -1,62 +1,65 @@
-"""Stage `measure`: what the heads do and how much they matter, in trained, untrained and pruned models."""
+"""Stages `measure` and `text_measure`: what heads do and how much they matter; trained, untrained and pruned models."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-import pyarrow as pa
 import torch
 
 from restudy.bench.context import Context, Outputs
 from restudy.heads import ablation, cross_entropy, gradient_importance, head_relevance, sentence_losses
 from restudy.studies.head_pruning.corpus import Corpus, Pair, padded
 from restudy.studies.head_pruning.quality import mean_confidence, shuffled_bleu, translation_quality
+from restudy.studies.head_pruning.rare import rare_rows
 from restudy.studies.head_pruning.roles import mean_entropy, position_rows, relation_baselines, relation_rows
-from restudy.studies.head_pruning.tidy import BASELINES, HEADS, POSITIONS, QUALITY, RELATIONS
-from restudy.studies.head_pruning.train import build, load_corpus, setups, trained
+from restudy.studies.head_pruning.tidy import BASELINES, HEADS, POSITIONS, QUALITY, RARE, RELATIONS
+from restudy.studies.head_pruning.track import Row, Track
+from restudy.studies.head_pruning.train import build, moved, trained
 from restudy.training import keep_freed_memory
 from restudy.transformer import Transformer
 
-Row = dict[str, Any]
 RELEVANCE_BATCH = 20
 
 
-def measure_heads(context: Context, *, seeds: Sequence[int], sentences: int, relevance_sentences: int) -> Outputs:
+def measure_heads(
+    context: Context, *, seeds: Sequence[int], track: str, sentences: int, relevance_sentences: int
+) -> Outputs:
     """Confidence, roles, relevance, ablation and gradients of the encoder heads.
 
     Args:
         sentences: held-out sentences for roles and importance. relevance_sentences: of these, for relevance.
 
-    Models (column `arm`): `relative`, `sinusoid` (trained), `untrained` (relative, as drawn), and `pruned` (roles only,
-    under the binary gates of the middle lambda). Returns `heads`, `quality`, `positions`, `relations` and
-    `baselines` (the constant offsets that a syntactic head must beat).
+    Models (column `arm`): those that were trained, `untrained` (relative, as drawn), and `pruned` (roles only, under
+    the binary gates of the middle lambda). Returns `heads`, `quality`, `positions`, `relations` and `baselines` (the
+    constant offsets that a syntactic head must beat); for real text `text_rare` too (looks at the rarest tokens).
     """
     keep_freed_memory()
-    tables: dict[str, list[Row]] = {n: [] for n in ("heads", "quality", "positions", "relations", "baselines")}
-    for setup in setups(context, seeds):
+    place = Track(context, track)
+    schemas = {"heads": HEADS, "quality": QUALITY, "positions": POSITIONS, "relations": RELATIONS}
+    schemas |= {"baselines": BASELINES} | ({"rare": RARE} if track == "text" else {})
+    tables: dict[str, list[Row]] = {name: [] for name in schemas}
+    for setup in place.setups(seeds):
         seed = int(setup["seed"])
-        data = load_corpus(setup)
+        data = place.corpus(setup)
         chosen = data.held_out[:sentences]
         tables["baselines"] += relation_baselines(seed, chosen)
-        models = {arm: trained(context, setup, data, arm) for arm in ("relative", "sinusoid")}
+        models = {arm: trained(place, setup, data, arm) for arm in place.arms()}
         models["untrained"] = build(setup, data, "relative").to(context.device)
         for arm, model in models.items():
             tables["heads"] += list(_head_rows(seed, arm, model, data, sentences, relevance_sentences))
             tables["quality"] += list(_quality_rows(seed, arm, model, data, sentences))
             tables["positions"] += position_rows(seed, arm, model, chosen)
             tables["relations"] += relation_rows(seed, arm, model, chosen)
-        pruned, gates = _pruned(context, seed, models["untrained"])
+            if track == "text":
+                tables["rare"] += rare_rows(seed, arm, model, chosen, data.source_counts)
+        pruned, gates = _pruned(place, seed, models["untrained"])
         tables["positions"] += position_rows(seed, "pruned", pruned, chosen, gates)
         tables["relations"] += relation_rows(seed, "pruned", pruned, chosen, gates)
-    schemas = {"heads": HEADS, "quality": QUALITY, "positions": POSITIONS, "relations": RELATIONS}
-    schemas |= {"baselines": BASELINES}
-    return {name: pa.Table.from_pylist(rows, schema=schemas[name]) for name, rows in tables.items()}
+    return place.outputs(tables, schemas)
 
 
 def _pairs(model: Transformer, data: Corpus, count: int | None) -> list[Pair]:
-    device = model.target_embedding.weight.device
-    return [(source.to(device), target.to(device)) for source, target in data.pairs(count)]
+    return moved(data.pairs(count), model.target_embedding.weight.device)
 
 
 def _head_rows(
@@ -111,16 +114,14 @@ def _quality_rows(seed: int, arm: str, model: Transformer, data: Corpus, sentenc
         yield {"seed": seed, "arm": arm, "metric": metric, "value": value, "unit": unit}
 
 
-def _pruned(context: Context, seed: int, like: Transformer) -> tuple[Transformer, dict[str, torch.Tensor]]:
+def _pruned(place: Track, seed: int, like: Transformer) -> tuple[Transformer, dict[str, torch.Tensor]]:
     """The model pruned at the middle lambda, and its binary gates."""
-    rows = [row for row in context.table("gates").to_pylist() if row["seed"] == seed and row["arm"] == "encoder"]
+    rows = [row for row in place.table("gates").to_pylist() if row["seed"] == seed and row["arm"] == "encoder"]
     known = sorted({row["penalty"] for row in rows})
     penalty = known[len(known) // 2]
     gates = torch.zeros_like(like.open_gates("encoder")["encoder"])
     for row in rows:
         if row["penalty"] == penalty:
             gates[row["layer"], row["head"]] = float(row["gate"] > 0.5)
-    start = f"s{seed}.{penalty:g}."
-    stored = context.tensors("pruned")
-    like.load_state_dict({k.removeprefix(start): v for k, v in stored.items() if k.startswith(start)})
-    return like.to(context.device).eval(), {"encoder": gates}
+    like.load_state_dict(place.weights("pruned", f"s{seed}.{penalty:g}."))
+    return like.eval(), {"encoder": gates}

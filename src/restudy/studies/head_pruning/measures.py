@@ -70,7 +70,7 @@ def constant_offset(base: pa.Table, half: int) -> float:
     return float(hits[0] / own["count"].to_numpy()[0]) if hits else 0.0
 
 
-def third_margin(tables: Tables, arm: str, trees: str = "gold") -> BySeed:
+def third_margin(tables: Tables, arm: str, trees: str = "given") -> BySeed:
     """By seed: the third largest of the eight held-out margins; at least .10 means that three pairs reach it."""
     found: BySeed = {}
     for seed in seeds_of(where(tables["relations"], arm=arm)):
@@ -85,7 +85,7 @@ def functions(tables: Tables, arm: str, seed: int) -> dict[str, Mask]:
     offsets = [o for o in sorted(set(rows["offset"].to_pylist())) if o != 0]
     halves = [[shares(where(rows, offset=o, half=half)) >= BAR for o in offsets] for half in (0, 1)]
     positional = np.any([a & b for a, b in zip(*halves, strict=True)], axis=0)
-    pairs = margins(tables, arm, "gold", seed).values()
+    pairs = margins(tables, arm, "given", seed).values()
     syntactic = np.any([(one >= MARGIN) & (two >= MARGIN) for one, two in pairs], axis=0)
     return {"positional": positional, "syntactic": syntactic}
 

@@ -1,4 +1,4 @@
-"""Stage `prune`: L0 gates on the trained model, and every arm that a pruned model is compared with."""
+"""Stages `prune` and `text_prune`: L0 gates on a trained model, and every arm that a pruned model is compared with."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
 import torch
 from torch import Tensor
 
@@ -19,11 +18,10 @@ from restudy.studies.head_pruning.corpus import Corpus, Pair
 from restudy.studies.head_pruning.fitting import Recipe, Record, fit
 from restudy.studies.head_pruning.quality import mean_confidence, translation_quality
 from restudy.studies.head_pruning.tidy import GATE_PATHS, GATES, SCORES
-from restudy.studies.head_pruning.train import Setup, build, load_corpus, moved, setups, trained
+from restudy.studies.head_pruning.track import Row, Setup, Track
+from restudy.studies.head_pruning.train import build, moved, trained
 from restudy.training import keep_freed_memory
 from restudy.transformer import Transformer, remove_heads
-
-Row = dict[str, Any]
 
 
 @dataclass
@@ -77,8 +75,9 @@ def prune_heads(
     context: Context,
     *,
     seeds: Sequence[int],
+    track: str,
     penalties: Sequence[float],
-    penalty_all: float,
+    penalty_all: float | None,
     steps: int,
     learning_rate: float,
     gate_rate: float,
@@ -87,6 +86,8 @@ def prune_heads(
     scratch: bool,
 ) -> Outputs:
     """Prune encoder heads at every lambda of `penalties`, all heads at `penalty_all`; train what they are judged by.
+
+    Without `penalty_all` the arm `all` is left out.
 
     Arms of `scores`: `l0` (the pruned model, heads really removed; tuned False: its mask on the unpruned model),
     `l0_soft` (with deterministic gates in place of 0 and 1), `open` (as many steps with all gates at 1), `random` and
@@ -97,24 +98,25 @@ def prune_heads(
     gates, before removal).
     """
     keep_freed_memory()
+    place = Track(context, track)
     tables: dict[str, list[Row]] = {"gates": [], "gate_paths": [], "scores": []}
     tensors: dict[str, Tensor] = {}
-    for setup in setups(context, seeds):
-        data = load_corpus(setup)
-        model = trained(context, setup, data, "relative")
-        pairs = [(s.to(context.device), t.to(context.device)) for s, t in data.pairs()]
-        run = _Run(context, setup, data, moved(data, context.device), model, pairs, steps, learning_rate, gate_rate)
+    for setup in place.setups(seeds):
+        data = place.corpus(setup)
+        model = trained(place, setup, data, "relative")
+        batches, pairs = moved(data.batches, context.device), moved(data.pairs(), context.device)
+        run = _Run(context, setup, data, batches, model, pairs, steps, learning_rate, gate_rate)
         ones = copy.deepcopy(model)
         run.fit(ones, run.recipe("open"))
         run.score("open", ones, kept=model.open_gates("encoder")["encoder"].numel())
         for penalty in penalties:
             tensors |= dict(_encoder_arms(run, penalty, random_masks, random_tuned, scratch))
-        _all_heads(run, penalty_all)
+        if penalty_all is not None:
+            _all_heads(run, penalty_all)
         for name, rows in (("gates", run.gates), ("gate_paths", run.paths), ("scores", run.scores)):
             tables[name] += rows
     schemas = {"gates": GATES, "gate_paths": GATE_PATHS, "scores": SCORES}
-    found: dict[str, Any] = {n: pa.Table.from_pylist(rows, schema=schemas[n]) for n, rows in tables.items()}
-    return found | {"pruned": tensors}
+    return place.outputs(tables, schemas) | {f"{place.prefix}pruned": tensors}
 
 
 def _encoder_arms(

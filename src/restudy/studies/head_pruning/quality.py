@@ -14,24 +14,24 @@ from restudy.text.grammar import BOS, EOS
 from restudy.transformer import Transformer, greedy
 
 LONGEST = 40
-"""Most tokens of a translation; the longest reference of the grammar has fewer."""
+"""Most tokens of a translation; the longest reference of either track has fewer."""
 
 
 def translation_quality(
     model: Transformer, data: Corpus, pairs: list[Pair], gates: Mapping[str, Tensor] | None = None
 ) -> dict[str, tuple[float, str]]:
     """Metric -> value and unit: `bleu` (0 to 100, greedy) and `sentence_accuracy`, over all held-out sentences."""
-    found = [
+    tokens = [
         row for source, _ in pairs for row in greedy(model, source, bos=BOS, eos=EOS, longest=LONGEST, gates=gates)
     ]
-    wanted = [list(sentence.target) for sentence in data.held_out]
+    found, wanted = [data.spell(row) for row in tokens], [data.spell(sentence.target) for sentence in data.held_out]
     right = sum(a == b for a, b in zip(found, wanted, strict=True)) / len(wanted)
     return {"bleu": (corpus_bleu(found, wanted), "BLEU"), "sentence_accuracy": (right, "1")}
 
 
 def shuffled_bleu(data: Corpus) -> float:
     """BLEU of the references against those of other sentences: what knowing the language alone gives."""
-    wanted = [list(sentence.target) for sentence in data.held_out]
+    wanted = [data.spell(sentence.target) for sentence in data.held_out]
     return corpus_bleu([*wanted[1:], wanted[0]], wanted)
 
 

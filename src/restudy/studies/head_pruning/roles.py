@@ -21,7 +21,7 @@ from restudy.transformer import Transformer
 
 Row = dict[str, Any]
 OFFSETS = range(-5, 6)
-TREES = ("gold", "permuted")
+TREES = ("given", "permuted")
 DIRECTIONS = ("to_dependent", "to_head")
 
 
@@ -64,7 +64,7 @@ def position_rows(
 def relation_rows(
     seed: int, arm: str, model: Transformer, sentences: Sequence[Sentence], gates: Mapping[str, Tensor] | None = None
 ) -> list[Row]:
-    """How often each head's largest word score stands on the word in a relation, for gold and for permuted trees."""
+    """How often each head's largest word score stands on the word in a relation, in given and in permuted trees."""
     hits: dict[tuple[str, str, str, int, int], Any] = {}
     counts: Counter[tuple[str, str, str, int]] = Counter()
     permuted = permutations(seed, sentences)
@@ -77,7 +77,7 @@ def relation_rows(
             own = permuted[start + row]
             for layer, values in enumerate(weights):
                 best = word_scores(values[row], sentence.words).argmax(2)  # (H, W)
-                for trees, names in (("gold", range(len(own))), ("permuted", own)):
+                for trees, names in (("given", range(len(own))), ("permuted", own)):
                     for relation, head, dependent in sentence.relations:
                         for direction, a, b in _ends(names[head], names[dependent]):
                             key = (trees, RELATIONS[relation], direction, half)
@@ -97,7 +97,7 @@ def relation_baselines(seed: int, sentences: Sequence[Sentence]) -> list[Row]:
     counts: Counter[tuple[str, str, str, int]] = Counter()
     permuted = permutations(seed, sentences)
     for number, sentence in enumerate(sentences):
-        for trees, names in (("gold", range(len(sentence.words))), ("permuted", permuted[number])):
+        for trees, names in (("given", range(len(sentence.words))), ("permuted", permuted[number])):
             for relation, head, dependent in sentence.relations:
                 for direction, a, b in _ends(names[head], names[dependent]):
                     key = (trees, RELATIONS[relation], direction, number % 2)
@@ -111,7 +111,7 @@ def relation_baselines(seed: int, sentences: Sequence[Sentence]) -> list[Row]:
 
 
 def permutations(seed: int, sentences: Sequence[Sentence]) -> list[list[int]]:
-    """For each sentence an order of its words: gold trees over permuted words are the control."""
+    """For each sentence an order of its words: trees over permuted words are the control."""
     generator = np.random.default_rng(derive_seed(seed, "permuted trees"))
     return [generator.permutation(len(sentence.words)).tolist() for sentence in sentences]
 

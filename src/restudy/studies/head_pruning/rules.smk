@@ -19,3 +19,23 @@ use rule stage as head_pruning_prune with:
 use rule stage as head_pruning_measure with:
     output:
         dag.stage_outputs("head_pruning", "measure"),
+
+
+use rule stage as head_pruning_text with:
+    output:
+        dag.stage_outputs("head_pruning", "text"),
+
+
+use rule stage as head_pruning_text_train with:
+    output:
+        dag.stage_outputs("head_pruning", "text_train"),
+
+
+use rule stage as head_pruning_text_prune with:
+    output:
+        dag.stage_outputs("head_pruning", "text_prune"),
+
+
+use rule stage as head_pruning_text_measure with:
+    output:
+        dag.stage_outputs("head_pruning", "text_measure"),

@@ -22,7 +22,13 @@ _COUNTS = [("half", pa.int64()), ("offset", pa.int64()), ("hits", pa.float64()),
 IDENTITIES = pa.schema([("check", pa.string()), ("case", pa.string()), *_LONG])
 SIZES = ("sentences", "held_out", "batch_tokens", "d_model", "heads", "d_ff", "encoder_layers", "decoder_layers")
 SETUP = pa.schema(
-    [("seed", pa.int64()), *((name, pa.int64()) for name in SIZES), ("dropout", pa.float64()), ("steps", pa.int64())]
+    [
+        ("seed", pa.int64()),
+        ("track", pa.string()),
+        *((name, pa.int64()) for name in SIZES),
+        ("dropout", pa.float64()),
+        ("steps", pa.int64()),
+    ]
     + [("max_distance", pa.int64()), ("learning_rate", pa.float64()), ("warmup", pa.int64())]
 )
 TRAINING = pa.schema([("seed", pa.int64()), ("arm", pa.string()), ("step", pa.int64()), ("loss_nats", pa.float64())])
@@ -37,6 +43,10 @@ _RELATION = [("trees", pa.string()), ("relation", pa.string()), ("direction", pa
 RELATIONS = pa.schema(
     [("seed", pa.int64()), ("arm", pa.string()), *_RELATION, *_HEAD]
     + [("half", pa.int64()), ("hits", pa.float64()), ("count", pa.float64())]
+)
+RARE = pa.schema(
+    [("seed", pa.int64()), ("arm", pa.string()), ("frequencies", pa.string()), *_HEAD, ("within", pa.int64())]
+    + [("hits", pa.float64()), ("count", pa.float64()), ("expected", pa.float64())]
 )
 BASELINES = pa.schema([("seed", pa.int64()), *_RELATION, *_COUNTS])
 

@@ -1,30 +1,28 @@
-"""Stage `train`: the unpruned models, with relative positions and with sinusoids alone."""
+"""Stages `train` and `text_train`: the unpruned models, with relative positions and with sinusoids alone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import pyarrow as pa
 import torch
 from torch import Tensor
 
 from restudy.bench.context import Context, Outputs
 from restudy.models import derive_seed
-from restudy.studies.head_pruning import corpus
-from restudy.studies.head_pruning.corpus import Corpus
+from restudy.studies.head_pruning.corpus import Corpus, Pair
 from restudy.studies.head_pruning.fitting import Recipe, fit
 from restudy.studies.head_pruning.tidy import SETUP, TRAINING
+from restudy.studies.head_pruning.track import Row, Setup, Track
 from restudy.training import keep_freed_memory
 from restudy.transformer import Shape, Transformer
-
-Setup = Mapping[str, Any]
 
 
 def train_models(
     context: Context,
     *,
     seeds: Sequence[int],
+    track: str,
     arms: Sequence[str],
     sentences: int,
     held_out: int,
@@ -40,44 +38,38 @@ def train_models(
     learning_rate: float,
     warmup: int,
 ) -> Outputs:
-    """Train the arms `relative` and `sinusoid` of every seed on a language of its own.
+    """Train the arms of every seed, on a language of its own or on the real text.
 
     Returns the tables `setup` (one row for each seed: what later stages build the same data and models from) and
-    `training` (seed, arm, step, loss_nats of one batch, smoothed), and the tensors `models`.
+    `training` (seed, arm, step, loss_nats of one batch, smoothed), and the tensors `models`; those of track `text`
+    have names that start with `text_`.
     """
     keep_freed_memory()
+    place = Track(context, track)
     sizes = {"sentences": sentences, "held_out": held_out, "batch_tokens": batch_tokens, "d_model": d_model}
     sizes |= {"heads": heads, "d_ff": d_ff, "encoder_layers": encoder_layers, "decoder_layers": decoder_layers}
     rest = {"dropout": dropout, "steps": steps, "max_distance": max_distance}
     rest |= {"learning_rate": learning_rate, "warmup": warmup}
-    rows = [{"seed": seed} | sizes | rest for seed in seeds]
-    curves: list[dict[str, Any]] = []
+    rows: list[Row] = [{"seed": seed, "track": track} | sizes | rest for seed in seeds]
+    curves: list[Row] = []
     tensors: dict[str, Tensor] = {}
     for setup in rows:
         seed = int(setup["seed"])
-        data = load_corpus(setup)
+        data = place.corpus(setup)
         for arm in arms:
             model = build(setup, data, arm).to(context.device)
             recipe = Recipe(arm, seed, steps, learning_rate, warmup)
             path = context.checkpoints / f"s{seed}-{arm}.pt"
-            records = fit(model, moved(data, context.device), recipe, checkpoint=path)
+            records = fit(model, moved(data.batches, context.device), recipe, checkpoint=path)
             curves += [{"seed": seed, "arm": arm, "step": r.step, "loss_nats": r.loss} for r in records]
             tensors |= {f"s{seed}.{arm}.{name}": value.cpu() for name, value in model.state_dict().items()}
-    return {
-        "setup": pa.Table.from_pylist(rows, schema=SETUP),
-        "training": pa.Table.from_pylist(curves, schema=TRAINING),
-        "models": tensors,
-    }
+    found: dict[str, Any] = place.outputs({"setup": rows, "training": curves}, {"setup": SETUP, "training": TRAINING})
+    return found | {f"{place.prefix}models": tensors}
 
 
-def load_corpus(setup: Setup) -> Corpus:
-    """The data of a row of `setup`."""
-    return corpus.load(*(int(setup[name]) for name in ("seed", "sentences", "held_out", "batch_tokens")))
-
-
-def moved(data: Corpus, device: str) -> list[corpus.Pair]:
-    """The training batches on a device."""
-    return [(source.to(device), target.to(device)) for source, target in data.batches]
+def moved(pairs: Sequence[Pair], device: str | torch.device) -> list[Pair]:
+    """Batches on a device."""
+    return [(source.to(device), target.to(device)) for source, target in pairs]
 
 
 def build(setup: Setup, data: Corpus, arm: str, purpose: str = "model") -> Transformer:
@@ -99,16 +91,8 @@ def build(setup: Setup, data: Corpus, arm: str, purpose: str = "model") -> Trans
     return model.eval()
 
 
-def trained(context: Context, setup: Setup, data: Corpus, arm: str) -> Transformer:
+def trained(place: Track, setup: Setup, data: Corpus, arm: str) -> Transformer:
     """A model of the stage `train` with its weights."""
     model = build(setup, data, arm)
-    start = f"s{int(setup['seed'])}.{arm}."
-    stored = context.tensors("models")
-    model.load_state_dict({k.removeprefix(start): v for k, v in stored.items() if k.startswith(start)})
-    return model.to(context.device).eval()
-
-
-def setups(context: Context, seeds: Sequence[int]) -> list[Setup]:
-    """The rows of `setup` for these seeds."""
-    rows = {row["seed"]: row for row in context.table("setup").to_pylist()}
-    return [rows[seed] for seed in seeds]
+    model.load_state_dict(place.weights("models", f"s{int(setup['seed'])}.{arm}."))
+    return model.to(place.context.device).eval()
