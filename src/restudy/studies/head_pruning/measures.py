@@ -181,3 +181,39 @@ def kept_share(tables: Tables, arm: str, kind: str | None = None) -> BySeed:
         rows = where(rows, penalty=main_penalty(tables))
     at, gates = rows["seed"].to_numpy(), rows["gate"].to_numpy()
     return {seed: float(gates[at == seed].mean()) for seed in seeds_of(rows)}
+
+
+def relevant_head(tables: Tables, arm: str, seed: int) -> int:
+    """The head of the first encoder layer with the largest share of relevance."""
+    return int(grid(where(tables["heads"], arm=arm, kind="encoder", metric="relevance", seed=seed))[0].argmax())
+
+
+def rare_rates(tables: Tables, arm: str, frequencies: str, within: int, seed: int) -> tuple[Array, float]:
+    """How often each head looks at one of the rarest tokens, (layers, heads), and how often any look would."""
+    rows = where(tables["rare"], arm=arm, frequencies=frequencies, within=within, seed=seed)
+    return shares(rows), float(rows["expected"].to_numpy()[0] / rows["count"].to_numpy()[0])
+
+
+def rare_head(tables: Tables, arm: str, frequencies: str = "counted", *, above_chance: bool = False) -> BySeed:
+    """By seed: how often the most relevant head of layer 1 looks at one of the two rarest tokens."""
+    found: BySeed = {}
+    for seed in seeds_of(where(tables["rare"], arm=arm)):
+        rates, chance = rare_rates(tables, arm, frequencies, 2, seed)
+        found[seed] = float(rates[0, relevant_head(tables, arm, seed)]) - (chance if above_chance else 0.0)
+    return found
+
+
+def third_rare_head(tables: Tables) -> BySeed:
+    """By seed: the third largest such rate of all encoder heads."""
+    seeds = seeds_of(where(tables["rare"], arm="relative"))
+    return {s: float(np.sort(rare_rates(tables, "relative", "counted", 2, s)[0], None)[-3]) for s in seeds}
+
+
+def lead_of_relevant_head(tables: Tables) -> BySeed:
+    """By seed: ablation delta (nats) of the most relevant head of layer 1 minus the largest of that layer's others."""
+    rows = where(tables["heads"], arm="relative", kind="encoder", metric="ablation")
+    found: BySeed = {}
+    for seed in seeds_of(rows):
+        deltas, head = grid(where(rows, seed=seed))[0], relevant_head(tables, "relative", seed)
+        found[seed] = float(deltas[head] - np.delete(deltas, head).max())
+    return found

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from restudy.studies.head_pruning.tidy import Tables, set_values
+from restudy.studies.head_pruning.tidy import TEXT, Tables, of_text, set_values
 
 Null = Callable[[Tables], dict[str, pa.Table]]
 
@@ -109,6 +109,21 @@ def _shuffled_heads(tables: Tables) -> dict[str, pa.Table]:
     return {**tables, "heads": set_values(table, "value", values)}
 
 
+def _on_text(null: Null) -> Null:
+    """A null of the synthetic track, planted in the tables of real text."""
+
+    def twin(tables: Tables) -> dict[str, pa.Table]:
+        return {**tables, **{TEXT + name: table for name, table in null(of_text(tables)).items()}}
+
+    return twin
+
+
+def _blind(tables: Tables) -> dict[str, pa.Table]:
+    """Every head looks at rare tokens as often as chance has it."""
+    noise = np.random.default_rng(4).uniform(0.9, 1.1, tables["rare"].num_rows)
+    return {**tables, "rare": set_values(tables["rare"], "hits", tables["rare"]["expected"].to_numpy() * noise)}
+
+
 _UNTRAINED = {"relative": "untrained", "untrained": "relative"}
 planted_nulls: dict[str, Null] = {
     "H1": _renamed("positions", **_UNTRAINED),
@@ -125,3 +140,5 @@ planted_nulls: dict[str, Null] = {
     "X2": _spoiled("relevance conserved"),
     "E1": _renamed("positions", relative="sinusoid", sinusoid="relative"),
 }
+planted_nulls |= {f"T{name[1:]}": _on_text(planted_nulls[name]) for name in ("H1", "H2", "H3", "H4", "H5", "H6", "H9")}
+planted_nulls["H10"] = _on_text(_blind)

@@ -15,16 +15,29 @@ from restudy.studies.head_pruning.measures import (
     functions,
     gates_of,
     kept_share,
+    lead_of_relevant_head,
     mean_gini,
     penalties,
     position,
+    rare_head,
     score,
     spearman,
     surviving_functions,
     third_margin,
+    third_rare_head,
 )
 from restudy.studies.head_pruning.nulls import planted_nulls
-from restudy.studies.head_pruning.tidy import BySeed, Statistic, Tables, by_seed, minus, seeds_of, statistic, where
+from restudy.studies.head_pruning.tidy import (
+    BySeed,
+    Statistic,
+    Tables,
+    by_seed,
+    minus,
+    on_text,
+    seeds_of,
+    statistic,
+    where,
+)
 
 __all__ = ["planted_nulls"]
 
@@ -245,4 +258,48 @@ gate_law = _exact(
 )  # fmt: skip
 relevance_conserved = _exact(
     "Relative change of the total relevance at any cut.", "relevance conserved", "relevance shares"
+)
+
+# T1 to T9: the same on real text
+text_bleu_margin = on_text(bleu_margin)
+text_regular_heads = on_text(regular_heads)
+text_encoder_needed = on_text(encoder_needed)
+text_ablation_signal = on_text(ablation_signal)
+text_function_count = on_text(function_count)
+text_kept_encoder = on_text(kept_encoder)
+text_previous_token = on_text(previous_token)
+text_next_token = on_text(next_token)
+text_untrained_previous_token = on_text(untrained_previous_token)
+text_untrained_next_token = on_text(untrained_next_token)
+text_third_syntactic = on_text(third_syntactic)
+text_untrained_third = on_text(untrained_third)
+text_permuted_third = on_text(permuted_third)
+text_gini_relevance = on_text(gini_relevance)
+text_gini_ablation = on_text(gini_ablation)
+text_confidence_relevance = on_text(confidence_relevance)
+text_pruned_share = on_text(pruned_share)
+text_bleu_change = on_text(bleu_change)
+text_random_untuned_minus_l0_mask = on_text(random_untuned_minus_l0_mask)
+text_random_minus_l0 = on_text(random_minus_l0)
+text_confidence_minus_l0 = on_text(confidence_minus_l0)
+text_survival = on_text(survival)
+text_bleu_over_scratch = on_text(bleu_over_scratch)
+text_polarised = on_text(polarised)
+text_binarising = on_text(binarising)
+
+
+# H10: real text only
+def _rare(arm: str, says: str, frequencies: str = "counted", *, above_chance: bool = False) -> Statistic:
+    how = "minus chance" if above_chance else "share of the queries"
+    says = f"{says}How often the most relevant head of layer 1 looks at one of the two rarest tokens, {how}."
+    return on_text(statistic(lambda t: rare_head(t, arm, frequencies, above_chance=above_chance), says))
+
+
+rare_looks = _rare("relative", "")
+untrained_rare_looks = _rare("untrained", "Control, the untrained model: ")
+rare_looks_above_chance = _rare("relative", "", above_chance=True)
+permuted_rare_looks = _rare("relative", "Control, frequencies permuted: ", "permuted", above_chance=True)
+third_rare_looks = on_text(statistic(third_rare_head, "Third largest rate of such looks among all encoder heads."))
+rare_head_lead = on_text(
+    statistic(lead_of_relevant_head, "Ablation delta, nats: most relevant head of layer 1 minus the largest other.")
 )

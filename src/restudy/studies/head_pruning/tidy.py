@@ -92,6 +92,25 @@ def statistic(measure: Callable[[Tables], BySeed], says: str) -> Statistic:
     return found
 
 
+TEXT = "text_"
+"""What the names of the tables of the track `text` start with."""
+
+
+def of_text(tables: Tables) -> dict[str, pa.Table]:
+    """The tables of real text under the names of the synthetic ones."""
+    return {name.removeprefix(TEXT): table for name, table in tables.items() if name.startswith(TEXT)}
+
+
+def on_text(found: Statistic) -> Statistic:
+    """A statistic of the synthetic track, on real text."""
+
+    def twin(tables: Tables) -> pa.Table:
+        return found(of_text(tables))
+
+    twin.__doc__ = f"{found.__doc__} On real text."
+    return twin
+
+
 def set_values(table: pa.Table, name: str, values: object) -> pa.Table:
     """The table with a column replaced."""
     index = table.schema.get_field_index(name)

@@ -18,6 +18,7 @@ PENALTIES = (0.005, 0.01, 0.02)
 PLACES = [(layer, head) for layer in range(LAYERS) for head in range(HEADS)]
 POSITIONAL = {(0, 0): -1, (1, 1): 1}
 SYNTACTIC = {(2, 0): PAIRS[0], (2, 1): PAIRS[2], (2, 2): PAIRS[4], (1, 3): PAIRS[6]}
+RARE = (0, 0)
 KEPT = {*POSITIONAL, *SYNTACTIC, (0, 4), (0, 5), (1, 6), (2, 7)}
 CHECKS = {
     "torch attention": 1e-7, "sum over heads": 1e-15, "gate 0 and deletion": 0.0, "removal": 1e-15, "gate mean": 0.4,
@@ -162,11 +163,11 @@ def relations() -> pa.Table:
     rows = []
     for seed in range(SEEDS):
         for arm in ("relative", "sinusoid", "untrained", "pruned"):
-            for trees in ("gold", "permuted"):
+            for trees in ("given", "permuted"):
                 for relation, direction in PAIRS:
                     for layer, head in PLACES:
                         special = SYNTACTIC.get((layer, head)) == (relation, direction)
-                        real = special and trees == "gold" and arm in ("relative", "pruned")
+                        real = special and trees == "given" and arm in ("relative", "pruned")
                         for half in (0, 1):
                             rows.append(
                                 {"seed": seed, "arm": arm, "trees": trees, "relation": relation}
@@ -181,7 +182,7 @@ def baselines() -> pa.Table:
         {"seed": seed, "trees": trees, "relation": relation, "direction": direction, "half": half, "count": 500.0}
         | {"offset": offset, "hits": hits}
         for seed in range(SEEDS)
-        for trees in ("gold", "permuted")
+        for trees in ("given", "permuted")
         for relation, direction in PAIRS
         for half in (0, 1)
         for offset, hits in ((1, 200.0), (2, 120.0 + half), (-1, 90.0))
@@ -189,9 +190,32 @@ def baselines() -> pa.Table:
     return pa.Table.from_pylist(rows, schema=tidy.BASELINES)
 
 
+def rare() -> pa.Table:
+    generator = np.random.default_rng(6)
+    rows = []
+    for seed in range(SEEDS):
+        for arm in ("relative", "untrained"):
+            for frequencies in ("counted", "permuted"):
+                for layer, head in PLACES:
+                    real = (layer, head) == RARE and arm == "relative" and frequencies == "counted"
+                    for within in (1, 2):
+                        place = {"seed": seed, "arm": arm, "frequencies": frequencies, "layer": layer, "head": head}
+                        share = (0.7 if real else 0.13) + generator.normal(0, 0.01)
+                        rows.append(
+                            place | {"within": within, "hits": 1000 * share, "count": 1000.0, "expected": 65.0 * within}
+                        )
+    return pa.Table.from_pylist(rows, schema=tidy.RARE)
+
+
 def everything() -> dict[str, pa.Table]:
-    made = (identities, gates, gate_paths, scores, heads, quality, positions, relations, baselines)
-    return {make.__name__: make() for make in made}
+    made = (gates, gate_paths, scores, heads, quality, positions, relations, baselines)
+    shared = {make.__name__: make() for make in made}
+    return {
+        "identities": identities(),
+        **shared,
+        **{f"{tidy.TEXT}{n}": t for n, t in shared.items()},
+        "text_rare": rare(),
+    }
 
 
 def judged(tables: dict[str, pa.Table], preset: str = "workstation") -> StudyVerdicts:

@@ -7,7 +7,7 @@ import pytest
 from head_pruning_tables import KEPT, everything
 
 from restudy.catalog import study
-from restudy.studies.head_pruning import figures
+from restudy.studies.head_pruning import figures, text_figures
 
 TABLES = everything()
 FIGURES = study("head_pruning").file.figures
@@ -16,7 +16,8 @@ FIGURES = study("head_pruning").file.figures
 @pytest.mark.parametrize("name", sorted(FIGURES))
 def test_figure_draws_from_its_declared_tables(name: str) -> None:
     declared = {table: TABLES[table] for table in FIGURES[name].tables}
-    drawn = getattr(figures, FIGURES[name].function.partition(".")[2])(declared)
+    module, _, function = FIGURES[name].function.partition(".")
+    drawn = getattr({"figures": figures, "text_figures": text_figures}[module], function)(declared)
     drawn.canvas.draw()
     assert len(drawn.axes) >= 1 and any(axis.has_data() for axis in drawn.axes)
 
@@ -37,3 +38,10 @@ def test_surviving_heads_are_filled() -> None:
         if line.get_markerfacecolor() != "none"
     }
     assert filled == KEPT
+
+
+def test_rare_looks_are_those_of_the_most_relevant_head() -> None:
+    axis = text_figures.rare_looks(TABLES).axes[2]
+    heights = np.array([patch.get_height() for patch in axis.patches]).reshape(2, 3)
+    assert heights[:, 0] == pytest.approx(0.7, abs=0.03), "the head that looks at rare tokens is the relevant one"
+    assert heights[:, 1:] == pytest.approx(0.13, abs=0.03)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import random
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,24 +21,32 @@ from restudy.text.grammar import BOS, EOS
 from restudy.transformer import Shape, Transformer
 
 TRAIN = {
-    "arms": ["relative", "sinusoid"], "sentences": 300, "held_out": 40, "batch_tokens": 600, "d_model": 32, "heads": 4,
-    "d_ff": 32, "encoder_layers": 2, "decoder_layers": 1, "dropout": 0.1, "max_distance": 8, "steps": 6,
+    "track": "synthetic", "arms": ["relative", "sinusoid"], "sentences": 300, "held_out": 40, "batch_tokens": 600,
+    "d_model": 32, "heads": 4, "d_ff": 32, "encoder_layers": 2, "decoder_layers": 1, "dropout": 0.1, "max_distance": 8, "steps": 6,
     "learning_rate": 3e-3, "warmup": 3,
 }  # fmt: skip
 PRUNE = {
-    "penalties": [0.01], "penalty_all": 0.01, "steps": 4, "learning_rate": 3e-4, "gate_rate": 0.5, "random_masks": 3,
-    "random_tuned": 1, "scratch": True,
+    "track": "synthetic", "penalties": [0.01], "penalty_all": 0.01, "steps": 4, "learning_rate": 3e-4, "gate_rate": 0.5,
+    "random_masks": 3, "random_tuned": 1, "scratch": True,
 }  # fmt: skip
-MEASURE = {"sentences": 30, "relevance_sentences": 10}
+MEASURE = {"track": "synthetic", "sentences": 30, "relevance_sentences": 10}
 
 
-def chain(folder: Path) -> dict[str, pa.Table]:
-    """All stages of seed 7, each given what those before it wrote."""
+TEXT = {"track": "text"}
+
+
+def chain(folder: Path, given: dict[str, pa.Table] | None = None) -> dict[str, pa.Table]:
+    """All stages of seed 7, each given what those before it wrote; of real text where its tables are given."""
     tables: dict[str, list[Path]] = {}
     weights: dict[str, list[Path]] = {}
     found: dict[str, pa.Table] = {}
+    for name, table in (given or {}).items():
+        tables[name] = [folder / name]
+        tables[name][0].write_bytes(table_bytes(table))
     stages = ((train.train_models, TRAIN), (prune.prune_heads, PRUNE), (measure.measure_heads, MEASURE))
     for stage, parameters in stages:
+        if given:
+            parameters = parameters | TEXT | ({"penalty_all": None} if stage is prune.prune_heads else {})
         context = Context(checkpoints=folder / stage.__name__, tables=tables, weights=weights)
         for name, output in stage(context, seeds=[7], **parameters).items():
             path = folder / name
@@ -74,6 +83,55 @@ def test_every_arm_has_its_rows(results: dict[str, pa.Table]) -> None:
     assert sum(relevance["value"].to_pylist()) == pytest.approx(1.0)
 
 
+def text_tables() -> dict[str, pa.Table]:
+    """Units of a made-up text, 600 pieces a side; every second source piece ends a word."""
+    chance, rows = random.Random(0), []
+    for number in range(200):
+        size = chance.choice((4, 6, 8))
+        words = {"first": list(range(0, size, 2)), "last": list(range(2, size + 1, 2))}
+        part = "held_out" if number >= 150 else "train"
+        rows.append(
+            {"part": part, "book": "Genesis", "chapter": 1, "verse": number, "unit": 0, **words}
+            | {"source": chance.choices(range(3, 600), k=size), "target": chance.choices(range(3, 600), k=size)}
+            | {"relations": [0, 0, 1, 2, 1, 0] if part == "held_out" else []}
+        )
+    pieces = [
+        {"side": side, "piece": piece, "text": f"p{piece}</w>" if piece % 2 else f"p{piece}", "count": 1}
+        for side in ("source", "target")
+        for piece in range(600)
+    ]
+    return {"text_sentences": pa.Table.from_pylist(rows), "text_pieces": pa.Table.from_pylist(pieces)}
+
+
+def test_real_text_goes_through_the_same_stages(tmp_path: Path) -> None:
+    found = chain(tmp_path, text_tables())
+    assert set(found) == {
+        f"text_{name}"
+        for name in ("setup", "training", "gates", "gate_paths", "scores", "heads", "quality", "positions")
+        + ("relations", "baselines", "rare")
+    }
+    assert "all" not in found["text_gates"]["arm"].to_pylist()
+    assert set(found["text_relations"]["relation"].to_pylist()) == {"nsubj", "amod"}
+    rows = where(found["text_rare"], arm="relative", frequencies="counted", within=2).to_pylist()
+    assert len(rows) == 2 * 4 and all(0 <= row["hits"] <= row["count"] for row in rows)
+    assert len({(row["count"], row["expected"]) for row in rows}) == 1
+
+
+def test_held_out_units_that_are_not_there(tmp_path: Path) -> None:
+    tables = text_tables()
+    with pytest.raises(ResultError, match="50 held-out units, 60 asked for"):
+        corpus.read(tables["text_sentences"], tables["text_pieces"], 100, 60, 500)
+
+
+def test_words_are_spelt_from_pieces() -> None:
+    names = {3: "ab", 4: "c</w>", 5: "d</w>", 6: "<unk>"}
+    assert corpus.spelt([3, 4, 5, 3], names) == ["abc", "d", "ab"]
+    data = corpus.read(*text_tables().values(), 150, 50, 500)
+    assert data.spell([3, 4, 5]) == ["p3", "p4p5"] and sum(data.source_counts) == sum(
+        int((source >= 3).sum()) for source, _ in data.batches
+    )
+
+
 def test_identities_are_within_their_tolerance() -> None:
     rows = check.check_identities(Context(checkpoints=Path("x")), cases=1, draws=20_000)["identities"].to_pylist()
     worst = {r["check"]: 0.0 for r in rows}
@@ -86,7 +144,7 @@ def test_identities_are_within_their_tolerance() -> None:
 
 @pytest.fixture
 def small() -> tuple[Transformer, list[corpus.Pair]]:
-    data = corpus.load(3, 200, 10, 500)
+    data = corpus.draw(3, 200, 10, 500)
     torch.manual_seed(0)
     return Transformer(Shape(data.source_size, data.target_size, 16, 2, 16, 2, 1, max_distance=3)), data.batches
 
@@ -132,7 +190,7 @@ def test_divergence_is_named(small: tuple[Transformer, list[corpus.Pair]]) -> No
 
 
 def test_batches_hold_every_sentence_and_stay_within_their_size() -> None:
-    data = corpus.load(3, 200, 10, 500)
+    data = corpus.draw(3, 200, 10, 500)
     assert sum(len(source) for source, _ in data.batches) == 200
     assert all(len(s) * (s.shape[1] + t.shape[1]) <= 500 for s, t in data.batches)
     source, target = data.pairs()[0]
