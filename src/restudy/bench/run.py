@@ -11,6 +11,7 @@ from typing import Any
 from restudy import layout
 from restudy.bench.dvc import write_fingerprints
 from restudy.bench.estimate import estimate_all, table
+from restudy.bench.groups import check_groups
 from restudy.bench.judging import claims_of
 from restudy.bench.ledger import accounted
 from restudy.bench.lock import run_lock
@@ -60,6 +61,7 @@ def run(preset: str, slug: str | None, cores: int, target: str = "all", extra: S
     if target not in TARGETS:
         raise ConfigError(f"unknown target {target!r}", where="restudy run", remedy=f"known: {', '.join(TARGETS)}")
     slugs = chosen(preset, slug)
+    check_groups(slugs, preset)
     _check_writable()
     with run_lock(f"restudy run --preset {preset}{f' --study {slug}' if slug else ''}") as descriptor:
         found = settle(slugs, preset)

@@ -42,7 +42,10 @@ class Deviation(Strict):
 
 
 class Stage(Strict):
-    """One stage: a function of the study's folder, what it needs and what it returns."""
+    """One stage: a function of the study's folder, what it needs and what it returns.
+
+    `presets`: those that run it, all by default. `group`: the optional dependency group that it imports.
+    """
 
     function: str = Field(pattern=r"^[a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*$")
     says: str = ""
@@ -53,6 +56,7 @@ class Stage(Strict):
     tensors: list[Name] = []
     volatile: list[Name] = []
     presets: list[Name] = []
+    group: Name = ""
     memory_mb: int = Field(default=2000, ge=100, le=512_000)
 
 
