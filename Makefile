@@ -12,7 +12,7 @@ export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 # Container images often forbid bytecode files: each of hundreds of processes would compile its imports anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: reproduce smoke figures notebooks report verdicts setup peers cluster lock lint test test-full bench ui clean help
+.PHONY: reproduce smoke figures notebooks report verdicts setup peers text cluster lock lint test test-full bench ui clean help
 
 reproduce: setup ## environment, data, every study, report
 	$(RUN) run $(SELECT) --cores $(CORES)
@@ -41,12 +41,15 @@ $(BIN)/.restudy: pyproject.toml constraints.txt
 peers: setup ## the optional libraries that `make bench` compares with
 	$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt --group peers
 
+text: setup ## the optional libraries of the real-text track (preset workstation of head_pruning)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt --group text
+
 cluster: setup ## Snakemake's SLURM executor, in $(VENV)/cluster; put that folder on PYTHONPATH to use it
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --target $(VENV)/cluster --no-deps -c constraints.txt \
 	  snakemake-executor-plugin-slurm snakemake-executor-plugin-slurm-jobstep throttler
 
 lock: setup ## solve the environment anew
-	$(BIN)/uv pip compile pyproject.toml --group dev --group peers --group cluster --universal --python-version 3.11 --no-annotate --quiet -o constraints.txt
+	$(BIN)/uv pip compile pyproject.toml --group dev --group peers --group cluster --group text --universal --python-version 3.11 --no-annotate --quiet -o constraints.txt
 
 lint: setup ## ruff, snakefmt, mypy
 	$(BIN)/ruff check src tests
