@@ -13,7 +13,7 @@ confidence, and training from scratch. Heads that are pruned are really removed.
 
 Scaled down: 3 + 2 layers of width 64 or 128 instead of 6 + 6 of 512, on two tracks. `synthetic`: a language with gold
 trees, drawn anew for each seed, whose translation needs neighbouring pieces and grammatical relations; its claims are
-judged at laptop. `text` (presets workstation and paper, optional group `text`): clauses of the King James Bible into the
-Spanish of 1909, with a parser's trees; the rare-word head is looked for there. WMT and OpenSubtitles are not used.
+judged at laptop. `text` (presets workstation and paper, optional group `text`): clauses of the King James Bible into
+the Spanish of 1909, with a parser's trees; the rare-word head is looked for there. WMT and OpenSubtitles are not used.
 Deviations stand in study.yaml and beside the verdicts.
 """

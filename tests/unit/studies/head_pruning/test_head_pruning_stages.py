@@ -22,8 +22,8 @@ from restudy.transformer import Shape, Transformer
 
 TRAIN = {
     "track": "synthetic", "arms": ["relative", "sinusoid"], "sentences": 300, "held_out": 40, "batch_tokens": 600,
-    "d_model": 32, "heads": 4, "d_ff": 32, "encoder_layers": 2, "decoder_layers": 1, "dropout": 0.1, "max_distance": 8, "steps": 6,
-    "learning_rate": 3e-3, "warmup": 3,
+    "d_model": 32, "heads": 4, "d_ff": 32, "encoder_layers": 2, "decoder_layers": 1, "dropout": 0.1, "max_distance": 8,
+    "steps": 6, "learning_rate": 3e-3, "warmup": 3,
 }  # fmt: skip
 PRUNE = {
     "track": "synthetic", "penalties": [0.01], "penalty_all": 0.01, "steps": 4, "learning_rate": 3e-4, "gate_rate": 0.5,
