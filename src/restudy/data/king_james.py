@@ -28,7 +28,7 @@ DATASET = Dataset(
     licence="public domain (its printing is restricted in the United Kingdom)",
     citation="The Holy Bible, King James Version, text of 1769; "
     "SWORD module engKJV2006eb 14.3 (CrossWire Bible Society, eBible.org)",
-    homepage="https://ebible.org/eng-kjv2006/",
+    homepage="https://ebible.org/details.php?id=eng-kjv2006",
     comparable_note="not comparable with translation scores on WMT, IWSLT or any other corpus of modern language",
 )
 

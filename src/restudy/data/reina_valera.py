@@ -27,7 +27,7 @@ DATASET = Dataset(
     sources=("deb:sword-text-sparv=2.60-1",),
     licence="public domain",
     citation="Santa Biblia, Reina-Valera 1909; SWORD module spaRV1909eb 2.60 (eBible.org)",
-    homepage="https://ebible.org/spaRV1909/",
+    homepage="https://ebible.org/details.php?id=spaRV1909",
     comparable_note="not comparable with translation scores on WMT, IWSLT or any other corpus of modern language",
 )
 

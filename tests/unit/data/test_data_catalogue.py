@@ -13,7 +13,16 @@ from restudy.data.dataset import Dataset, File
 from restudy.errors import DataError
 
 DOCS = Path(__file__).parents[3] / "docs" / "data.md"
-NAMES = ["fashion_mnist", "imagenet_lite0", "mnist5k", "photos", "stamps"]
+NAMES = [
+    "fashion_mnist",
+    "imagenet_lite0",
+    "king_james",
+    "mnist5k",
+    "photos",
+    "reina_valera",
+    "stamps",
+    "world_english",
+]
 
 
 @pytest.fixture
@@ -41,7 +50,7 @@ def test_looking_imports_nothing_heavy_and_reading_nothing_of_the_fetching() -> 
         for what in ("discover", "fashion_mnist, photos")
     }
     for modules in loaded.values():
-        assert not {"torch", "mlflow", "skimage", "scipy", "pandas", "PIL"} & modules
+        assert not {"torch", "mlflow", "skimage", "scipy", "pandas", "PIL", "pysword"} & modules
     ours = {name for name in loaded["fashion_mnist, photos"] if name.startswith("restudy.data.")}
     assert ours == {f"restudy.data.{name}" for name in ("dataset", "store", "fashion_mnist", "photos")}
 
