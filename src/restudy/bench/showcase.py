@@ -48,7 +48,8 @@ def record(slugs: Sequence[str], preset: str) -> dict[str, Any]:
             raise ResultError(problem, where=str(outputs(node)[0]), remedy=f"run `make reproduce PRESET={preset}`")
         content["studies"][slug] = _study(slug, preset)
         picture = layout.figures(preset, slug) / f"{plan(slug, preset).study.file.picture or 'forest'}.png"
-        write_atomically(layout.root() / "docs" / "images" / f"{slug}.png", picture.read_bytes())
+        name = slug if preset == "laptop" else f"{slug}.{preset}"
+        write_atomically(layout.root() / "docs" / "images" / f"{name}.png", picture.read_bytes())
     write(content)
     return content
 

@@ -1,7 +1,7 @@
 """The real-text track's data: clause pairs of the King James and the Reina-Valera Bible in pieces, with parses.
 
 No seed decides anything here: chapters and units are drawn by hashes, so every seed trains and measures on the same
-pairs, as the paper's seeds do.
+pairs.
 """
 
 from __future__ import annotations
