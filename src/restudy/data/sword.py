@@ -17,14 +17,20 @@ Verses = dict[tuple[str, int, int], str]
 _LEFT_OVER = re.compile(
     r"¶|\\nd\b"
 )  # paragraph signs, and a mark of another format in 27 verses of the King James Version
+# Words that a translator added often touch both neighbours in the markup alone. A Spanish pronoun behind its verb is
+# written together with it (`pagar` and `la`), unless it touches the next word too.
+_ADDED = re.compile(
+    r"(?<=\w)((?:<[^>]*>)*<transChange[^>]*>)(?!(?:l[aeo]s?|me|te|se|nos|os)</transChange>(?![<\w]))(?=\w)"
+)
+_ADDED_END = re.compile(r"(?<=\w)(</transChange>(?:<[^>]*>)*)(?=\w)")
 _BEFORE_POINT = re.compile(r"\s+(?=[,.;:?!)”])")
 
 
 def verses(dataset: Dataset, root: str | os.PathLike[str] | None = None) -> Verses:
     """Read every verse of a data set that is one SWORD module with OSIS markup; empty verses are left out.
 
-    Markup, notes, paragraph signs and headings go; what stands on both sides of a note is kept apart, where pysword
-    alone would join two words ("Godcreated").
+    Markup, notes, paragraph signs and headings go; what stands on both sides of a note or beside a word that the
+    translator added is kept apart, where pysword alone would join two words ("Godcreated", "mujerde").
 
     Raises:
         DataError: a file is absent or altered, or the files are not one module.
@@ -45,7 +51,8 @@ def verses(dataset: Dataset, root: str | os.PathLike[str] | None = None) -> Vers
 
 def plain(raw: str, cleaner: Any) -> str:
     """The text of one verse without its OSIS markup, by pysword's cleaner; single spaces, none at the ends."""
-    text = _LEFT_OVER.sub(" ", cleaner.clean(raw.replace("<note", " <note")))
+    apart = _ADDED_END.sub(r"\1 ", _ADDED.sub(r" \1", raw.replace("<note", " <note")))
+    text = _LEFT_OVER.sub(" ", cleaner.clean(apart))
     return _BEFORE_POINT.sub("", " ".join(text.split()))
 
 

@@ -102,7 +102,19 @@ def test_imagenet_lite0(need: Callable[[str], None]) -> None:
     assert all(torch.isfinite(value).all() for value in state.values())
 
 
-@pytest.mark.parametrize("name", ["fashion_mnist", "imagenet_lite0", "mnist5k", "photos", "stamps"])
+NAMES = (
+    "fashion_mnist",
+    "imagenet_lite0",
+    "king_james",
+    "mnist5k",
+    "photos",
+    "reina_valera",
+    "stamps",
+    "world_english",
+)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "world_english"])
 def test_fetched_from_nothing(name: str, tmp_path: Path) -> None:
     try:
         sums = fetch(name, tmp_path)
