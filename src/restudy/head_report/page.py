@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from restudy.own_page import options_list
 from restudy.plotting.style import figure, style
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def page(
         parts += ["<h2>Modules that were left out</h2>", _items(refused)]
     if kept:
         parts += ["<h2>Heads that stay</h2>", _items({m: ", ".join(map(str, h)) or "none" for m, h in kept.items()})]
-    parts += ["<h2>Heads</h2>", _table(table), "<h2>Options</h2>", _items(options)]
+    parts += ["<h2>Heads</h2>", _table(table), "<h2>Options</h2>", options_list(options)]
     return "\n".join([*parts, "</body></html>", ""])
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from restudy.own_page import options_list
+
 HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{title}</title><style>
@@ -32,9 +34,8 @@ def page(name: str, probes: pa.Table, options: Mapping[str, Any]) -> str:
         parts.append(
             f'<figure><img src="{figure}.svg" alt="{escape(caption)}"><figcaption>{caption}</figcaption></figure>'
         )
-    parts += ["<h2>Numbers</h2>", _table(probes), "<h2>Options</h2>", "<ul>"]
-    parts += [f"<li>{escape(key)}: {escape(str(value))}</li>" for key, value in options.items()]
-    return "\n".join([*parts, "</ul>", "</body></html>", ""])
+    parts += ["<h2>Numbers</h2>", _table(probes), "<h2>Options</h2>", options_list(options)]
+    return "\n".join([*parts, "</body></html>", ""])
 
 
 def _table(probes: pa.Table) -> str:
