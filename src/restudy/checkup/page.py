@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from restudy.checkup.judge import FAILED, MAX_SIMILARITY, PASSED, REFUSED
+from restudy.checkup.judge import FAILED, MAX_SIMILARITY, PASSED, REFUSED, said
+from restudy.own_page import options_list
 
 HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -47,9 +48,8 @@ def page(
         caption = escape(CAPTIONS[figure])
         parts.append(f'<figure><img src="{figure}.svg" alt="{caption}"><figcaption>{caption}</figcaption></figure>')
     parts += ["<h2>Complexity, median over the images</h2>", _complexity(tables["complexity"])]
-    parts += ["<h2>Options</h2>", "<ul>"]
-    parts += [f"<li>{escape(key)}: {escape(str(value))}</li>" for key, value in options.items()]
-    return "\n".join([*parts, "</ul>", "</body></html>", ""])
+    parts += ["<h2>Options</h2>", options_list(options)]
+    return "\n".join([*parts, "</body></html>", ""])
 
 
 def _verdicts(table: pa.Table) -> str:
@@ -72,7 +72,7 @@ def _cell(row: dict[str, Any] | None) -> str:
     if row is None:
         return "<td></td>"
     colour = f' class="{row["verdict"]}"' if row["verdict"] in (PASSED, FAILED) else ""
-    return f'<td{colour} title="{escape(row["reason"])}">{escape(row["verdict"])} {row["value"]:.2f}</td>'
+    return f'<td{colour} title="{escape(row["reason"])}">{escape(said(row))}</td>'
 
 
 def _complexity(table: pa.Table) -> str:
