@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from restudy.own_page import options_list
+from restudy.own_page import PRINT, options_list
 from restudy.sweeps.fit import Interval
 
 HEAD = """<!doctype html>
@@ -18,6 +18,7 @@ HEAD = """<!doctype html>
 body{{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}}
 img{{max-width:100%;height:auto}} .wide{{overflow-x:auto}} .warn{{border-left:4px solid #D55E00;padding-left:1rem}}
 table{{border-collapse:collapse}} td,th{{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #ddd}}
+{print}
 </style></head><body>
 """
 CAPTIONS = {
@@ -34,7 +35,7 @@ CAPTIONS = {
 def page(name: str, curve: pa.Table, fit: Interval, warnings: Sequence[str], options: Mapping[str, Any]) -> str:
     """Return the page as HTML: what to doubt, the fit, figures, every number of the curve, the options of the run."""
     title = f"Batch sizes and {name}"
-    parts = [HEAD.format(title=escape(title)), f"<h1>{escape(title)}</h1>", "<h2>Can it be believed?</h2>"]
+    parts = [HEAD.format(title=escape(title), print=PRINT), f"<h1>{escape(title)}</h1>", "<h2>Can it be believed?</h2>"]
     if warnings:
         parts += ['<ul class="warn">', *(f"<li>{escape(text)}</li>" for text in warnings), "</ul>"]
     else:
