@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from restudy.bench.outputs import node_of, outputs
 from restudy.bench.estimate import Estimate, table
+from restudy.bench.outputs import node_of, outputs
 from restudy.bench.status import State, changes, lines
 from restudy.catalog import slugs
 from restudy.errors import ConfigError, ResultError
