@@ -37,3 +37,5 @@ def test_estimates(toys: Project) -> None:
     shutil.rmtree(toys.root / "work")
     laptop = toys.restudy("estimate", "--preset", "laptop", "--study", "toy_two", "--cores", "2")
     assert rows(laptop)["toy_two"][3] == "0.2" and "on 2 cores" in laptop
+    assert "declared by the studies, not measured (never run here): all of them" in laptop
+    assert "declared by the studies" not in toys.restudy("estimate", "--preset", "smoke")

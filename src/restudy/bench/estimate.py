@@ -104,4 +104,17 @@ def table(estimates: list[Estimate], cores: int) -> str:
         f"{'total':<24}{sum(e.jobs for e in estimates):>12}{left:>15.1f}{sum(e.total for e in estimates):>8.1f}"
     )
     lines.append(f"about {left / max(cores, 1):.0f} minutes on {cores} cores")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_bases(estimates)])
+
+
+def _bases(estimates: list[Estimate]) -> list[str]:
+    """Where the minutes come from, unless every job was measured."""
+    declared = [e.study for e in estimates if not e.recorded]
+    partly = [f"{e.study} ({e.recorded:.0%} of its jobs measured)" for e in estimates if 0 < e.recorded < 1]
+    lines = []
+    if declared:
+        who = "all of them" if len(declared) == len(estimates) else ", ".join(declared)
+        lines.append(f"declared by the studies, not measured (never run here): {who}")
+    if partly:
+        lines.append(f"partly declared: {', '.join(partly)}")
+    return lines

@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import re
-from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,8 +19,10 @@ from restudy.bench.verdicts import judged_again
 from restudy.catalog.plan import plan
 from restudy.errors import ResultError
 from restudy.provenance.environment import cpu_model
-from restudy.provenance.fingerprint import Node, fingerprint, nodes
+from restudy.provenance.fingerprint import Node, fingerprint
 from restudy.provenance.stamp import verify
+from restudy.report.load_provenance import costs, run_files
+from restudy.report.words import minutes
 from restudy.results.files import write_atomically
 
 BEGIN, END = "<!-- verdicts: written by `restudy showcase` -->", "<!-- end of verdicts -->"
@@ -96,10 +97,7 @@ def write(content: dict[str, Any]) -> None:
 def _study(slug: str, preset: str) -> dict[str, Any]:
     judged, found = judged_again(slug, preset), plan(slug, preset)
     says = {claim.id: claim.says for claim in claims_of(slug)}
-    minutes: dict[str, float] = defaultdict(float)
-    for node in nodes(slug, preset):
-        facts = run_facts(outputs(node)[0])
-        minutes[node.name if node.kind == "stage" else node.kind] += float(facts.get("cpu_seconds", 0)) / 60
+    spent = {cost.name: cost.cpu_seconds / 60 for cost in costs(run_files(slug, preset)) if cost.done}
     claims = [
         {
             **{name: getattr(v, name) for name in ("claim", "kind", "primary", "verdict", "reason", "estimate")},
@@ -115,7 +113,7 @@ def _study(slug: str, preset: str) -> dict[str, Any]:
         "paper_verdict": judged.paper.text if judged.paper else None,
         "seeds": found.seeds,
         "fingerprint": fingerprint(Node("verdicts", preset, slug)),
-        "core_minutes": {name: round(value, 2) for name, value in minutes.items()},
+        "core_minutes": {name: round(value, 4) for name, value in spent.items()},
         "machine": {"cpu": cpu_model(), "cores": os.cpu_count(), "python": platform.python_version()},
         "date": str(facts.get("finished", ""))[:10],
         "commit": commit()["commit"],
@@ -129,9 +127,9 @@ def table(content: dict[str, Any]) -> str:
     for slug, entry in sorted(content["studies"].items()):
         primary = "<br>".join(f"{c['claim']} {_word(c)}" for c in entry["claims"] if c["primary"])
         since = f"<br>*stale since {entry['stale_since']}*" if entry.get("stale_since") else ""
-        minutes = sum(entry["core_minutes"].values())
+        spent = minutes(sum(entry["core_minutes"].values()))
         verdict = f"{entry['paper_verdict'] or 'none'}{since}"
-        lines.append(f"| `{slug}` | {verdict} | {primary} | {entry['seeds']} | {minutes:.1f} |")
+        lines.append(f"| `{slug}` | {verdict} | {primary} | {entry['seeds']} | {spent} |")
     machines = sorted({f"{e['machine']['cpu']}, {e['machine']['cores']} cores" for e in content["studies"].values()})
     lines += [
         "",
@@ -157,7 +155,7 @@ def page(content: dict[str, Any]) -> str:
             cells = [claim["claim"] + star, claim["says"], _word(claim), _number(claim["estimate"]), interval]
             cells += [_number(claim["sesoi"]), str(claim["n"] or "")]
             lines.append("| " + " | ".join(str(c).replace("|", "\\|") for c in cells) + " |")
-        stages = ", ".join(f"{name} {minutes:.1f}" for name, minutes in entry["core_minutes"].items())
+        stages = ", ".join(f"{name} {minutes(spent)}" for name, spent in entry["core_minutes"].items())
         machine = entry["machine"]
         lines += ["", f"Seeds {entry['seeds']}; core-minutes: {stages}."]
         lines += [f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}, {entry['date']}.", ""]

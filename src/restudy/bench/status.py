@@ -67,6 +67,28 @@ def status(slugs: Iterable[str], preset: str) -> list[State]:
     return [state_of(path, node) for path, node in expected(slugs, preset).items()]
 
 
+def lines(states: Iterable[State], everything: bool = False) -> list[str]:
+    """Every output that is not fresh with its reasons; one line for a study of which nothing is there.
+
+    Args:
+        states: of whole studies. everything: every output in a line, fresh ones as well.
+    """
+    studies: dict[tuple[str, str], list[State]] = {}
+    for state in states:
+        studies.setdefault((state.node.preset, state.node.study), []).append(state)
+    found = []
+    for (preset, slug), own in studies.items():
+        if not everything and all(state.state == "missing" for state in own):
+            found.append(
+                f"not run   {slug}: `make reproduce PRESET={preset} STUDY={slug}` makes its {len(own)} outputs"
+            )
+            continue
+        for state in own:
+            if everything or state.state != "fresh":
+                found += [f"{state.state:<9} {state.path}", *(f"          {reason}" for reason in state.reasons[:6])]
+    return found
+
+
 def explain(target: str) -> str:
     """Why an output is stale, down to the change that started it.
 

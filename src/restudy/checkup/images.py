@@ -64,7 +64,7 @@ def load_images(
     """
     place = Path(folder)
     if limit is not None and limit < 1:
-        raise ConfigError(f"limit is {limit}", where="check", remedy="give at least 1")
+        raise ConfigError(f"--limit {limit}", where="check", remedy="give at least 1")
     if not place.is_dir():
         raise ConfigError("is no folder", where=str(place), remedy="give a folder of pictures")
     paths = sorted(path for path in place.iterdir() if path.suffix.lower() in SUFFIXES)[:limit]
@@ -91,17 +91,26 @@ def read_labels(path: str | Path, names: Sequence[str]) -> Tensor:
     file = Path(path)
     if not file.is_file():
         raise ConfigError("is no file", where=str(file), remedy="give a text of labels")
-    lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    remedy = "write `name,label`, labels being whole numbers from 0"
     try:
-        if any("," in line for line in lines):
-            pairs = dict(line.rsplit(",", 1) for line in lines)
-            found = [int(pairs[name]) for name in names]
-        else:
-            found = [int(line) for line in lines][: len(names)]
-    except KeyError as error:
-        raise ConfigError(f"no label for {error.args[0]}", where=str(file), remedy="add a line `name,label`") from None
-    except ValueError as error:
-        raise ConfigError(f"{error}", where=str(file), remedy="write `name,label`, labels being numbers") from None
+        lines = [line.strip() for line in file.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError):
+        raise ConfigError("is no text", where=str(file), remedy=remedy) from None
+    if any("," in line for line in lines):
+        if bare := [line for line in lines if "," not in line]:
+            raise ConfigError(f"line {bare[0]!r:.40} has no label", where=str(file), remedy=remedy)
+        split = [line.rpartition(",") for line in lines]
+        pairs = {name.strip(): label.strip() for name, _, label in split}
+        if missing := [name for name in names if name not in pairs]:
+            raise ConfigError(f"no label for {missing[0]}", where=str(file), remedy="add a line `name,label`")
+        texts = [pairs[name] for name in names]
+    else:
+        texts = lines[: len(names)]
+    found = []
+    for text in texts:
+        if not text.isdecimal() or len(text) > 9:
+            raise ConfigError(f"{text!r:.40} is no label", where=str(file), remedy=remedy)
+        found.append(int(text))
     if len(found) != len(names):
         raise ConfigError(f"{len(found)} labels for {len(names)} images", where=str(file), remedy="one for each")
     return torch.tensor(found, dtype=torch.int64)
@@ -112,15 +121,27 @@ def _read(path: Path, channels: int) -> Tensor:
 
     try:
         with Image.open(path) as image:
-            array = np.array(image.convert("L" if channels == 1 else "RGB"), dtype=np.float32) / 255
+            deep = image.mode == "F" or image.mode.startswith("I")
+            array = np.array(image if deep else image.convert("L" if channels == 1 else "RGB"), dtype=np.float32)
+            mode = image.mode
     except Exception as error:  # PIL raises many kinds for a broken file
         raise ConfigError("cannot be read", where=str(path), remedy="remove it or mend it") from error
-    return torch.from_numpy(array)[None] if channels == 1 else torch.from_numpy(array).permute(2, 0, 1)
+    pixels = torch.from_numpy(array / (255 if not deep else 1 if mode == "F" else 65535))
+    if not bool(torch.isfinite(pixels).all()):
+        raise ConfigError("has pixels that are not finite", where=str(path), remedy="remove it or mend it")
+    low, high = float(pixels.min()), float(pixels.max())
+    if low < 0 or high > 1:
+        ends = "0 to 1" if mode == "F" else "0 to 65535"
+        remedy = f"bring them to {ends}, or save 8 bits a channel"
+        raise ConfigError(f"has pixels outside {ends}", where=str(path), remedy=remedy)
+    if deep:
+        return pixels[None].repeat(channels, 1, 1)
+    return pixels[None] if channels == 1 else pixels.permute(2, 0, 1)
 
 
 def _square(image: Tensor, size: int) -> Tensor:
     if size < 1:
-        raise ConfigError(f"size is {size}", where="check", remedy="give a number of pixels")
+        raise ConfigError(f"--size {size}", where="check", remedy="give a number of pixels")
     height, width = image.shape[1:]
     shape = tuple(max(size, round(side * size / min(height, width))) for side in (height, width))
     resized = F.interpolate(image[None], shape, mode="bilinear", antialias=True)[0]
@@ -132,9 +153,13 @@ def _scaled(images: Tensor, mean: Sequence[float], std: Sequence[float]) -> tupl
     middle, spread = (torch.tensor(list(values), dtype=torch.float32) for values in (mean, std))
     if any(len(values) not in (1, images.shape[1]) for values in (middle, spread)) or not bool((spread > 0).all()):
         raise ConfigError(
-            f"mean {list(mean)} and std {list(std)}",
+            f"--mean {_given(mean)} and --std {_given(std)}",
             where="check",
-            remedy=f"give one number or {images.shape[1]}, std above 0",
+            remedy=f"give one number or {images.shape[1]}, --std above 0",
         )
     low, high = float(((0 - middle) / spread).min()), float(((1 - middle) / spread).max())
     return (images - middle.view(-1, 1, 1)) / spread.view(-1, 1, 1), (low, high)
+
+
+def _given(values: Sequence[float]) -> str:
+    return ",".join(f"{value:g}" for value in values)

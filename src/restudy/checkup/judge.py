@@ -94,10 +94,15 @@ def summary(verdicts: pa.Table) -> list[str]:
         if (method, "all") in at:
             lines.append(f"{method:{wide}}  refused: {at[method, 'all']['reason']}")
             continue
-        cells = [f"{at[method, check]['verdict']} {at[method, check]['value']:.2f}" if (method, check) in at else ""
+        cells = [said(at[method, check]) if (method, check) in at else ""
                  for check in checks]  # fmt: skip
         lines.append("  ".join([f"{method:{wide}}", *(f"{cell:>14}" for cell in cells)]))
     return lines
+
+
+def said(row: dict[str, Any]) -> str:
+    """Verdict and value, the verdict alone where nothing could be measured."""
+    return str(row["verdict"]) + ("" if math.isnan(row["value"]) else f" {row['value']:.2f}")
 
 
 def _row(method: str, check: str, verdict: str, value: float, bound: float, unit: str, reason: str) -> dict[str, Any]:

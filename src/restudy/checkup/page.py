@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from restudy.checkup.judge import FAILED, MAX_SIMILARITY, PASSED, REFUSED
+from restudy.checkup.judge import FAILED, MAX_SIMILARITY, PASSED, REFUSED, said
+from restudy.own_page import PRINT, options_list
 
 HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -17,6 +18,7 @@ body{{font:16px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;paddin
 img{{max-width:100%;height:auto}} .wide{{overflow-x:auto}} .passed{{background:#e2f1e4}} .failed{{background:#fbe3d6}}
 table{{border-collapse:collapse}} td,th{{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #ddd}}
 td:first-child,th[scope=row]{{text-align:left}}
+{print}
 </style></head><body>
 """
 CAPTIONS = {
@@ -40,16 +42,15 @@ def page(
 ) -> str:
     """Return the page as HTML: verdicts, figures, complexity and the options of the run."""
     title = f"Heatmaps of {name}"
-    parts = [HEAD.format(title=escape(title)), f"<h1>{escape(title)}</h1>"]
+    parts = [HEAD.format(title=escape(title), print=PRINT), f"<h1>{escape(title)}</h1>"]
     parts += [f"<p>{escape(fact)}</p>" for fact in facts]
     parts += ["<h2>What passed</h2>", _verdicts(tables["verdicts"]), f"<p>{escape(RULES)}</p>"]
     for figure in figures:
         caption = escape(CAPTIONS[figure])
         parts.append(f'<figure><img src="{figure}.svg" alt="{caption}"><figcaption>{caption}</figcaption></figure>')
     parts += ["<h2>Complexity, median over the images</h2>", _complexity(tables["complexity"])]
-    parts += ["<h2>Options</h2>", "<ul>"]
-    parts += [f"<li>{escape(key)}: {escape(str(value))}</li>" for key, value in options.items()]
-    return "\n".join([*parts, "</ul>", "</body></html>", ""])
+    parts += ["<h2>Options</h2>", options_list(options)]
+    return "\n".join([*parts, "</body></html>", ""])
 
 
 def _verdicts(table: pa.Table) -> str:
@@ -72,7 +73,7 @@ def _cell(row: dict[str, Any] | None) -> str:
     if row is None:
         return "<td></td>"
     colour = f' class="{row["verdict"]}"' if row["verdict"] in (PASSED, FAILED) else ""
-    return f'<td{colour} title="{escape(row["reason"])}">{escape(row["verdict"])} {row["value"]:.2f}</td>'
+    return f'<td{colour} title="{escape(row["reason"])}">{escape(said(row))}</td>'
 
 
 def _complexity(table: pa.Table) -> str:

@@ -17,6 +17,7 @@ from restudy.checkup.judge import VERDICTS, perturbation_verdicts, randomization
 from restudy.checkup.page import page
 from restudy.errors import ConfigError
 from restudy.models import derive_seed
+from restudy.own_model import as_typed, called_on, check_device, check_folder, one_line
 from restudy.plotting.save import figure_bytes
 from restudy.relevance import applicable, heatmap
 from restudy.results import table_bytes, write_atomically
@@ -76,30 +77,41 @@ class Options:
     def check(self) -> None:
         """Raise ConfigError, in one line, for what makes no sense."""
         for name in self.methods:
-            heatmap(name)
+            try:
+                heatmap(name)
+            except ConfigError as error:
+                raise ConfigError(f"--methods: {error.what}", where="check", remedy=error.remedy) from None
         unknown = [name for name in self.fills if name not in FILLS]
-        counts = (self.draws, self.random_orders, self.batch_size)
+        counts = (self.draws, self.random_orders)
         checks = [
-            (bool(self.methods), "methods", self.methods, "at least one"),
-            (bool(self.fills) and not unknown, "fills", ", ".join(self.fills), ", ".join(FILLS)),
-            (self.region is None or self.region >= 1, "region", self.region, "at least 1 pixel"),
+            (bool(self.methods), "--methods", "none", "at least one"),
+            (bool(self.fills) and not unknown, "--fills", ", ".join(self.fills) or "none", ", ".join(FILLS)),
+            (self.region is None or self.region >= 1, "--region", self.region, "at least 1 pixel"),
             (0 < self.share <= 1, "share", self.share, "above 0, at most 1"),
-            (min(counts) >= 1, "draws, random orders, batch size", counts, "at least 1"),
-            (self.states >= 2, "states", self.states, "at least 2"),
+            (self.batch_size >= 1, "--batch-size", self.batch_size, "at least 1"),
+            (min(counts) >= 1, "draws, random orders", counts, "at least 1"),
+            (self.states >= 2, "--states", self.states, "at least 2"),
         ]
         for fine, name, value, allowed in checks:
             if not fine:
                 raise ConfigError(f"{name}: {value}", where="check", remedy=f"allowed: {allowed}")
+        check_device(self.device)
 
 
-def check_model(model: nn.Module, images: Images, folder: Path, options: Options | None = None) -> dict[str, pa.Table]:
+def check_model(
+    model: nn.Module,
+    images: Images,
+    folder: Path,
+    options: Options | None = None,
+    shown: Mapping[str, str] | None = None,
+) -> dict[str, pa.Table]:
     """Check the heatmaps of a model and write tables, figures and a page into a folder.
 
     Args:
         model: maps (N, C, H, W) to logits (N, classes); comes back unchanged.
         images: from `load_images`. The class explained is the label where there are labels, else the prediction.
         folder: gets randomization, perturbation, complexity, maps and verdicts as .parquet, maps, cascade and areas as
-            .svg, .png and .pdf, and index.html; made if absent.
+            .svg, .png and .pdf, and index.html; made if absent. shown: the options as the page lists them.
 
     Returns:
         The tables by name. A method that the model does not have is refused by name in `verdicts`; a model whose layers
@@ -110,17 +122,17 @@ def check_model(model: nn.Module, images: Images, folder: Path, options: Options
     """
     options = options or Options()
     options.check()
+    check_folder(folder)
     model.to(options.device)
     inputs = images.inputs.to(options.device)
-    predicted = _predicted(model, inputs, options.batch_size)
-    target = predicted if images.labels is None else images.labels.to(options.device)
+    predicted, target = _classes(model, images, inputs, options)
     facts = _facts(images, predicted.cpu())
     refused = {name: why for name in options.methods if (why := _refusal(model, name, inputs))}
     methods = [name for name in options.methods if name not in refused]
     size = {"batch_size": options.batch_size}
     side = min(inputs.shape[2:])
     if options.region and 2 * options.region > side:
-        what = f"region is {options.region} on images of {side} pixels"
+        what = f"--region {options.region} on images of {side} pixels"
         raise ConfigError(what, where="check", remedy=f"give at most {side // 2}")
     own = measure.maps_of(model, inputs, target, methods, seed=derive_seed(options.seed, "noise"), **size)
     rows: dict[str, list[dict[str, Any]]] = {"complexity": list(measure.complexity_rows(own)), "randomization": []}
@@ -143,29 +155,68 @@ def check_model(model: nn.Module, images: Images, folder: Path, options: Options
     verdicts = randomization_verdicts(tables["randomization"], judged)
     verdicts += perturbation_verdicts(tables["perturbation"], judged) + refusals(refused)
     tables["verdicts"] = pa.Table.from_pylist(verdicts, schema=VERDICTS)
-    _write(tables, folder, type(model).__name__, facts, options)
+    _write(tables, folder, type(model).__name__, facts, shown or as_typed(asdict(options)))
     return tables
 
 
-def _predicted(model: nn.Module, inputs: Tensor, batch_size: int) -> Tensor:
+def _classes(model: nn.Module, images: Images, inputs: Tensor, options: Options) -> tuple[Tensor, Tensor]:
+    """The predicted and the explained classes; ConfigError for pictures, labels or a model that will not do."""
+    if not bool(torch.isfinite(inputs).all()):
+        bad = int((~torch.isfinite(inputs).flatten(1).all(1)).nonzero()[0])
+        raise ConfigError("has pixels that are not finite", where=images.names[bad], remedy="leave it out or mend it")
+    scores = _logits(model, inputs, options.batch_size)
+    _check_gradients(model, inputs[:1])
+    predicted = scores.argmax(1)
+    if images.labels is not None and not 0 <= int(images.labels.min()) <= int(images.labels.max()) < scores.shape[1]:
+        ends = f"{int(images.labels.min())} to {int(images.labels.max())}"
+        remedy = f"labels are 0 to {scores.shape[1] - 1} for this model"
+        raise ConfigError(f"the labels are {ends}", where="--labels", remedy=remedy)
+    return predicted, predicted if images.labels is None else images.labels.to(options.device)
+
+
+def _logits(model: nn.Module, inputs: Tensor, batch_size: int) -> Tensor:
     modes = [(module, module.training) for module in model.modules()]
     try:
         model.eval()
         with torch.no_grad():
             logits = [model(part) for part in inputs.split(batch_size)]  # type: ignore[no-untyped-call]
-    except RuntimeError as error:
-        what = " ".join(str(error).split())[:160]
+    except Exception as error:  # whatever a user's model raises
         raise ConfigError(
-            f"the model refuses images of {tuple(inputs.shape[1:])}: {what}",
-            where="check",
-            remedy="give --size and --channels",
+            f"the model refuses images of {tuple(inputs.shape[1:])}: {one_line(error)}",
+            where=type(model).__name__,
+            remedy="give --size and --channels, or mend its forward",
         ) from None
     finally:
         for module, training in modes:
             module.training = training
     if not all(isinstance(part, Tensor) and part.dim() == 2 for part in logits):
-        raise ConfigError("the model does not return logits (N, classes)", where="check")
-    return torch.cat(logits).argmax(1)
+        found = tuple(logits[0].shape) if isinstance(logits[0], Tensor) else type(logits[0]).__name__
+        raise ConfigError(
+            f"the model returns {found}",
+            where=type(model).__name__,
+            remedy="return logits (images, classes), one tensor",
+        )
+    scores = torch.cat(logits)
+    if not bool(torch.isfinite(scores).all()):
+        bad = int((~torch.isfinite(scores).all(1)).nonzero()[0])
+        remedy = "look at its weights, and at --mean and --std"
+        raise ConfigError(f"the logits of image {bad + 1} are not finite", where="check", remedy=remedy)
+    return scores
+
+
+def _check_gradients(model: nn.Module, inputs: Tensor) -> None:
+    """Raise ConfigError where the logits have no gradient with respect to the pictures: no method could be defined."""
+    modes = [(module, module.training) for module in model.modules()]
+    leaf = inputs.detach().clone().requires_grad_(True)
+    try:
+        model.eval()
+        logits = called_on(model, lambda: model(leaf), {"images": inputs})
+    finally:
+        for module, training in modes:
+            module.training = training
+    if not logits.requires_grad:
+        remedy = "forward must not run under torch.no_grad, nor detach"
+        raise ConfigError("the logits have no gradient", where=type(model).__name__, remedy=remedy)
 
 
 def _refusal(model: nn.Module, method: str, inputs: Tensor) -> str:
@@ -197,7 +248,7 @@ def _pictures(images: Images, maps: Mapping[str, Tensor]) -> list[dict[str, Any]
     return found
 
 
-def _write(tables: Mapping[str, pa.Table], folder: Path, name: str, facts: list[str], options: Options) -> None:
+def _write(tables: Mapping[str, pa.Table], folder: Path, name: str, facts: list[str], shown: Mapping[str, str]) -> None:
     for table, content in tables.items():
         write_atomically(folder / f"{table}.parquet", table_bytes(content))
     figures: dict[str, Figure] = {"maps": drawing.maps_figure(tables["maps"])}
@@ -207,5 +258,5 @@ def _write(tables: Mapping[str, pa.Table], folder: Path, name: str, facts: list[
     for figure, drawn in figures.items():
         for suffix, content in figure_bytes(drawn).items():
             write_atomically(folder / f"{figure}.{suffix}", content)
-    text = page(name, tables, facts, list(figures), asdict(options))
+    text = page(name, tables, facts, list(figures), shown)
     write_atomically(folder / "index.html", text.encode())

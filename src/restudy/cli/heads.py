@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from restudy.cli.own_model import SEED, typed_options
+
 
 @click.command()
 @click.option(
@@ -14,11 +16,17 @@ import click
 @click.option(
     "--keep", default=None, type=float, help="Heads to keep: a share below 1 or a count. Default: prune nothing."
 )
-@click.option("--rounds", default=4, show_default=True, help="Rounds of pruning; importance is measured anew in each.")
-@click.option("--batch-size", default=32, show_default=True)
+@click.option(
+    "--rounds",
+    default=4,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Rounds of pruning; importance is measured anew in each.",
+)
+@click.option("--batch-size", default=32, show_default=True, type=click.IntRange(1))
 @click.option("--loss", default="cross_entropy", show_default=True, type=click.Choice(["cross_entropy", "mse"]))
-@click.option("--seed", default=0, show_default=True)
-@click.option("--device", default="cpu", show_default=True)
+@click.option("--seed", default=0, show_default=True, type=SEED)
+@click.option("--device", default="cpu", show_default=True, help="cpu, or cuda where there is one.")
 def heads(
     model: str,
     data: str,
@@ -35,10 +43,12 @@ def heads(
 
     from restudy.head_report import Options, inspect_heads
     from restudy.head_report.load import load_data, load_model
+    from restudy.own_model import check_folder
 
     options = Options(batch_size=batch_size, loss=loss, keep=keep, rounds=rounds, device=device)
     options.check()
-    report = inspect_heads(load_model(model, seed), load_data(data), Path(folder), options)
+    check_folder(Path(folder))
+    report = inspect_heads(load_model(model, seed), load_data(data), Path(folder), options, typed_options())
     for name, why in report.refused.items():
         click.echo(f"restudy: {name} left out: {why}", err=True)
     for what, value in report.losses.items():

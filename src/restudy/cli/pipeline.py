@@ -40,17 +40,15 @@ def status(preset: str, study: str | None, everything: bool, as_json: bool) -> N
     """Fresh or stale, and why; exit code 1 unless all is fresh."""
     from restudy.bench.lock import live
     from restudy.bench.run import chosen
+    from restudy.bench.status import lines
     from restudy.bench.status import status as states
 
     found = states(chosen(preset, study), preset)
     if as_json:
         click.echo(json.dumps([{"path": str(s.path), "state": s.state, "reasons": s.reasons} for s in found], indent=1))
     else:
-        for state in found:
-            if everything or state.state != "fresh":
-                click.echo(f"{state.state:<9} {state.path}")
-                for reason in state.reasons[:6]:
-                    click.echo(f"          {reason}")
+        for line in lines(found, everything):
+            click.echo(line)
         counts = Counter(s.state for s in found)
         click.echo(f"{preset}: " + (", ".join(f"{n} {word}" for word, n in sorted(counts.items())) or "nothing"))
         if holder := live():

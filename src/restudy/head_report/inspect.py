@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,8 +17,10 @@ from torch import Tensor, nn
 
 from restudy.errors import ConfigError
 from restudy.head_report.adapters import Attention, find_attention, observing, remove_heads, shut
+from restudy.head_report.data import IGNORED, check_outputs, prepared
 from restudy.head_report.page import head_figure, page
 from restudy.heads.observe import confidence, offset_hits
+from restudy.own_model import as_typed, called_on, check_device, check_folder, watched_embeddings
 from restudy.plotting.save import figure_bytes
 from restudy.results import table_bytes, write_atomically
 
@@ -48,17 +51,26 @@ class Options:
     def check(self) -> None:
         """Raise ConfigError, in one line, for what makes no sense."""
         checks = [
-            (self.batch_size >= 1, "batch_size", self.batch_size, "at least 1"),
-            (self.loss in ("cross_entropy", "mse"), "loss", self.loss, "cross_entropy, mse"),
+            (self.batch_size >= 1, "--batch-size", self.batch_size, "at least 1"),
+            (self.loss in ("cross_entropy", "mse"), "--loss", self.loss, "cross_entropy, mse"),
             (
                 self.keep is None or 0 < self.keep < 1 or (self.keep >= 1 and float(self.keep).is_integer()),
-                *("keep", self.keep, "a share between 0 and 1, or a whole number"),
+                *("--keep", self.keep, "a share between 0 and 1, or a whole number"),
             ),
-            (self.rounds >= 1, "rounds", self.rounds, "at least 1"),
+            (self.rounds >= 1, "--rounds", self.rounds, "at least 1"),
         ]
         for fine, name, value, allowed in checks:
             if not fine:
                 raise ConfigError(f"{name} is {value!r}", where="heads", remedy=f"allowed: {allowed}")
+        check_device(self.device)
+
+    def budget(self, total: int) -> int:
+        """How many of all heads stay; ConfigError for more than there are."""
+        keep = total if self.keep is None else self.keep
+        found = round(keep * total) if 0 < keep < 1 else int(keep)
+        if found > total:
+            raise ConfigError(f"--keep {found} of {total} heads", where="heads", remedy=f"allowed: 1 to {total}")
+        return found
 
 
 @dataclass
@@ -71,7 +83,13 @@ class Report:
     kept: dict[str, list[int]] = field(default_factory=dict)
 
 
-def inspect_heads(model: nn.Module, data: Mapping[str, Tensor], folder: Path, options: Options | None = None) -> Report:
+def inspect_heads(
+    model: nn.Module,
+    data: Mapping[str, Tensor],
+    folder: Path,
+    options: Options | None = None,
+    shown: Mapping[str, str] | None = None,
+) -> Report:
     """Measure every attention head of a model, prune it where asked, and write tables, a page and the pruned model.
 
     Args:
@@ -80,23 +98,28 @@ def inspect_heads(model: nn.Module, data: Mapping[str, Tensor], folder: Path, op
             examples first. `lengths` (N,), where given, says how many tokens of each are looked at (EOS and padding
             out).
         folder: gets heads.parquet, heads.svg, .png, .pdf and index.html; and, where heads were removed, kept.json and
-            pruned.safetensors (load them with `restudy.head_report.restore`). Made if absent.
+            pruned.safetensors (load them with `restudy.head_report.restore`). Made if absent. shown: the options as
+            the page lists them.
 
     The model is left in evaluation mode and, where `keep` is given, with its heads removed.
 
     Raises:
-        ConfigError: no attention that is known, data that do not fit, a budget larger than the model.
+        ConfigError: a folder that cannot be written, no attention that is known, data that do not fit, a budget larger
+            than the model, a model that fails.
     """
     options = options or Options()
     options.check()
+    check_folder(folder)
     model.to(options.device).eval()
     attentions, refused = find_attention(model)
     if not attentions:
         named = "; ".join(f"{name}: {why}" for name, why in refused.items()) or "no attention module found"
         raise ConfigError(named, where="heads", remedy="a model with torch.nn.MultiheadAttention is needed")
-    batches = list(_batches(data, options))
+    options.budget(sum(attention.heads for attention in attentions))
+    batches = list(_batches(model, data, options))
     report = Report(refused=refused)
-    report.losses["all heads"] = mean_loss(model, batches, options)
+    with watched_embeddings(model):
+        report.losses["all heads"] = mean_loss(model, batches, options)
     _observe(model, attentions, batches, report)
     slopes = gradients(model, attentions, batches, options)
     for attention in attentions:
@@ -109,7 +132,7 @@ def inspect_heads(model: nn.Module, data: Mapping[str, Tensor], folder: Path, op
         report.kept = choose(model, attentions, batches, options)
         remove_heads(model, report.kept)
         report.losses["pruned"] = mean_loss(model, batches, options)
-    _write(model, report, folder, options)
+    _write(model, report, folder, shown or as_typed(vars(options)))
     return report
 
 
@@ -122,44 +145,50 @@ def restore(model: nn.Module, folder: Path) -> nn.Module:
     return model.eval()
 
 
-def _batches(data: Mapping[str, Tensor], options: Options) -> Iterator[Batch]:
-    sizes = {name: len(values) for name, values in data.items()}
-    if "targets" not in data or len(data) < 2 or len(set(sizes.values())) != 1:
-        raise ConfigError(
-            f"data hold {sizes}",
-            where="heads",
-            remedy="give `targets` and `inputs` (or named arguments), one an example",
-        )
-    for start in range(0, next(iter(sizes.values())), options.batch_size):
-        yield {n: values[start : start + options.batch_size].to(options.device) for n, values in data.items()}
+def _batches(model: nn.Module, data: Mapping[str, Tensor], options: Options) -> Iterator[Batch]:
+    kinds = [p.dtype for p in model.parameters() if p.is_floating_point()]
+    arrays = prepared(data, options.loss, kinds[0] if kinds else torch.get_default_dtype())
+    for start in range(0, len(arrays["targets"]), options.batch_size):
+        batch = {n: values[start : start + options.batch_size].to(options.device) for n, values in arrays.items()}
+        if options.loss == "mse" or bool((batch["targets"] != IGNORED).any()):  # nothing to learn from, and no mean
+            yield batch
 
 
-def _outputs(model: nn.Module, batch: Batch) -> Tensor:
+def _outputs(model: nn.Module, batch: Batch) -> Any:
     named = {name: values for name, values in batch.items() if name not in ("targets", "lengths")}
-    found = model(named["inputs"]) if set(named) == {"inputs"} else model(**named)
-    found = getattr(found, "logits", found)
-    outputs: Tensor = found[0] if isinstance(found, tuple) else found
-    return outputs
+    alone = set(named) == {"inputs"}
+    found = called_on(model, lambda: model(named["inputs"]) if alone else model(**named), named)
+    found = found["logits"] if isinstance(found, Mapping) and "logits" in found else getattr(found, "logits", found)
+    return found[0] if isinstance(found, tuple) and found else found
 
 
 def _loss(model: nn.Module, batch: Batch, options: Options) -> Tensor:
     outputs, targets = _outputs(model, batch), batch["targets"]
+    check_outputs(outputs, targets, options.loss)
     if options.loss == "mse":
         return F.mse_loss(outputs, targets)
-    if outputs.shape[:-1] != targets.shape:
-        raise ConfigError(
-            f"outputs of shape {tuple(outputs.shape)} do not fit targets of shape {tuple(targets.shape)}",
-            where="heads", remedy="classes stand last; or use --loss mse",
-        )  # fmt: skip
     return F.cross_entropy(outputs.flatten(0, -2), targets.flatten())
 
 
 @torch.no_grad()
 def mean_loss(model: nn.Module, batches: list[Batch], options: Options) -> float:
-    """Mean over batches, weighted by their examples."""
-    sizes = [len(batch["targets"]) for batch in batches]
-    total = sum(float(_loss(model, batch, options)) * size for batch, size in zip(batches, sizes, strict=True))
-    return total / sum(sizes)
+    """Mean over batches, weighted by their examples.
+
+    Raises:
+        ConfigError: a loss that is not finite, or what the model raises.
+    """
+    total = seen = 0.0
+    for batch in batches:
+        loss = float(_loss(model, batch, options))
+        if not math.isfinite(loss):
+            fine = torch.isfinite(_outputs(model, batch).reshape(len(batch["targets"]), -1)).all(1).tolist()
+            raise ConfigError(
+                f"the loss is {loss} from example {int(seen) + (fine.index(False) if False in fine else 0)} on",
+                where="heads",
+                remedy="look for sentences that are all padding, inputs that are not numbers, weights that are not",
+            )
+        total, seen = total + loss * len(batch["targets"]), seen + len(batch["targets"])
+    return total / seen
 
 
 def gradients(
@@ -176,7 +205,14 @@ def gradients(
         for weight in weights:
             weight.requires_grad_(True)
         for batch in batches:
-            slopes = torch.autograd.grad(_loss(model, batch, options), weights, allow_unused=True)
+            loss = _loss(model, batch, options)
+            if not loss.requires_grad:
+                raise ConfigError(
+                    "the loss has no gradient at any head",
+                    where=type(model).__name__,
+                    remedy="forward must not run under torch.no_grad, nor detach",
+                )
+            slopes = torch.autograd.grad(loss, weights, allow_unused=True)
             for attention, slope in zip(attentions, slopes, strict=True):
                 if slope is not None:
                     product = slope.view_as(attention.columns()) * attention.columns().detach()
@@ -192,19 +228,20 @@ def choose(
 ) -> dict[str, list[int]]:
     """Heads that stay: the least important by gradient go, in rounds, until the budget is met; the weights come back.
 
+    A round in which no head would go is passed over: more rounds than heads cost nothing more.
+
     Raises:
         ConfigError: a budget above the number of heads.
     """
     total = sum(attention.heads for attention in attentions)
-    keep = options.keep or 0.0
-    budget = round(keep * total) if 0 < keep < 1 else int(keep)
-    if budget > total:
-        raise ConfigError(f"keep {budget} of {total} heads", where="heads", remedy=f"allowed: 0 to {total}")
+    budget = options.budget(total)
     left = {(i, head) for i, attention in enumerate(attentions) for head in range(attention.heads)}
     stored = [attention.out.weight.detach().clone() for attention in attentions]
     try:
         for round_ in range(options.rounds):
             goal = budget + (total - budget) * (options.rounds - 1 - round_) // options.rounds
+            if len(left) <= goal:
+                continue
             slopes = gradients(model, attentions, batches, options)
             order = sorted(left, key=lambda place: (float(slopes[attentions[place[0]].name][place[1]]), place))
             for i, head in order[: len(left) - goal]:
@@ -229,12 +266,17 @@ def _observe(model: nn.Module, attentions: list[Attention], batches: list[Batch]
         with observing(attentions, lambda name, weights: seen.__setitem__(name, weights.float())):
             _outputs(model, batch)
         for name, weights in seen.items():
-            rows, count = _counts(weights, batch.get("lengths"))
+            lengths = batch.get("lengths")
+            if lengths is not None and len(weights) != len(lengths):
+                found = f"its weights are of {len(weights)} sequences where a batch has {len(lengths)} lengths"
+                report.refused[name] = f"{found}; are the examples first?"
+                continue
+            rows, count = _counts(weights, lengths)
             sums[name] = sums[name] + rows if name in sums else rows
             queries[name] = queries.get(name, 0.0) + count
     for attention in attentions:
         if attention.name not in sums:
-            report.refused[attention.name] = "its weights were not seen in a forward pass"
+            report.refused.setdefault(attention.name, "its weights were not seen in a forward pass")
             continue
         for head, row in enumerate(sums[attention.name].tolist()):
             _add(report, attention, head, "confidence", row[0] / queries[attention.name], "1")
@@ -247,7 +289,7 @@ def _counts(weights: Tensor, lengths: Tensor | None) -> tuple[Tensor, float]:
     batch, heads, size, keys = weights.shape
     if size != keys:
         return weights.amax(3).double().sum((0, 2)).view(heads, 1).cpu(), float(batch * size)
-    own = torch.full((batch,), size, device=weights.device) if lengths is None else lengths
+    own = torch.full((batch,), size, device=weights.device) if lengths is None else lengths.clamp(max=size)
     total, count = confidence(weights, own)
     rows = [torch.from_numpy(total)]
     for offset in OFFSETS:
@@ -260,12 +302,12 @@ def _add(report: Report, attention: Attention, head: int, metric: str, value: fl
     report.heads.append({"module": attention.name, "head": head, "metric": metric, "value": value, "unit": unit})
 
 
-def _write(model: nn.Module, report: Report, folder: Path, options: Options) -> None:
+def _write(model: nn.Module, report: Report, folder: Path, shown: Mapping[str, str]) -> None:
     table = pa.Table.from_pylist(report.heads, schema=HEADS)
     write_atomically(folder / "heads.parquet", table_bytes(table))
     for suffix, content in figure_bytes(head_figure(table)).items():
         write_atomically(folder / f"heads.{suffix}", content)
-    text = page(type(model).__name__, table, report.refused, report.losses, report.kept, vars(options))
+    text = page(type(model).__name__, table, report.refused, report.losses, report.kept, shown)
     write_atomically(folder / "index.html", text.encode())
     for old in ("kept.json", "pruned.safetensors"):  # of an earlier call: not this model's
         (folder / old).unlink(missing_ok=True)

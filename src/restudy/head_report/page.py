@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from restudy.own_page import PRINT, options_list
 from restudy.plotting.style import figure, style
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ HEAD = """<!doctype html>
 body{{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}}
 img{{max-width:100%;height:auto}} .wide{{overflow-x:auto}}
 table{{border-collapse:collapse}} td,th{{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #ddd}}
+{print}
 </style></head><body>
 """
 
@@ -59,14 +61,14 @@ def page(
     caption = (
         "Confidence, share of queries that look one token back and ahead, loss without the head, slope at its gate."
     )
-    parts = [HEAD.format(title=escape(title)), f"<h1>{escape(title)}</h1>"]
+    parts = [HEAD.format(title=escape(title), print=PRINT), f"<h1>{escape(title)}</h1>"]
     parts.append(f'<figure><img src="heads.svg" alt="{caption}"><figcaption>{caption}</figcaption></figure>')
     parts += ["<h2>Loss</h2>", _items({what: f"{value:.5g}" for what, value in losses.items()})]
     if refused:
         parts += ["<h2>Modules that were left out</h2>", _items(refused)]
     if kept:
         parts += ["<h2>Heads that stay</h2>", _items({m: ", ".join(map(str, h)) or "none" for m, h in kept.items()})]
-    parts += ["<h2>Heads</h2>", _table(table), "<h2>Options</h2>", _items(options)]
+    parts += ["<h2>Heads</h2>", _table(table), "<h2>Options</h2>", options_list(options)]
     return "\n".join([*parts, "</body></html>", ""])
 
 

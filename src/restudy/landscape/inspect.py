@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from restudy.landscape.drawing import landscape_figure, shift_figure
 from restudy.landscape.page import page
 from restudy.landscape.probe import Objective, Probe
 from restudy.landscape.shift import covariate_shift
+from restudy.own_model import as_typed, called_on, check_device, check_folder
 from restudy.plotting.save import figure_bytes
 from restudy.results import table_bytes, write_atomically
 
@@ -61,14 +62,15 @@ class Options:
     def check(self) -> None:
         """Raise ConfigError, in one line, for what makes no sense."""
         checks = [
-            (self.rate > 0 and math.isfinite(self.rate), "rate", self.rate, "above 0"),
-            (bool(self.steps) and min(self.steps) >= 0, "steps", self.steps, "at least one, none below 0"),
-            (self.batch_size >= 2, "batch_size", self.batch_size, "at least 2"),
-            (self.loss in LOSSES, "loss", self.loss, ", ".join(LOSSES)),
+            (self.rate > 0 and math.isfinite(self.rate), "--rate", self.rate, "above 0"),
+            (bool(self.steps) and min(self.steps) >= 0, "--steps", self.steps, "at least one, none below 0"),
+            (self.batch_size >= 2, "--batch-size", self.batch_size, "at least 2"),
+            (self.loss in LOSSES, "--loss", self.loss, ", ".join(LOSSES)),
         ]
         for fine, name, value, allowed in checks:
             if not fine:
                 raise ConfigError(f"{name} is {value!r}", where="landscape", remedy=f"allowed: {allowed}")
+        check_device(self.device)
 
 
 @dataclass
@@ -78,29 +80,31 @@ class _Rows:
 
 
 def inspect_model(
-    model: nn.Module, inputs: Tensor, targets: Tensor, folder: Path, options: Options | None = None
+    model: nn.Module,
+    inputs: Tensor,
+    targets: Tensor,
+    folder: Path,
+    options: Options | None = None,
+    shown: Mapping[str, str] | None = None,
 ) -> dict[str, pa.Table]:
     """Train a model in place, probe it on the way, and write tables, figures and a page into a folder.
 
     Args:
         model: maps (B, ...) inputs to what the loss takes. inputs: (N, ...) float. targets: (N,) int64 for
             cross-entropy, like the outputs for mse. folder: gets probes.parquet, landscape.parquet, landscape and
-            shift as .svg, .png and .pdf, and index.html; made if absent.
+            shift as .svg, .png and .pdf, and index.html; made if absent. shown: the options as the page lists them.
 
     Returns:
         The tables `probes` and `landscape`.
 
     Raises:
-        ConfigError: data that do not fit, layers that do not exist, a loss that is not finite.
+        ConfigError: a folder that cannot be written, data that do not fit, layers that do not exist, a model that
+            fails, a loss that is not finite.
     """
     options = options or Options()
     options.check()
-    if len(inputs) != len(targets) or len(inputs) < options.batch_size:
-        raise ConfigError(
-            f"{len(inputs)} inputs and {len(targets)} targets for batches of {options.batch_size}",
-            where="landscape",
-            remedy="give one target for each input, and at least a batch of them",
-        )
+    check_folder(folder)
+    targets = _checked(inputs, targets, options)
     model.to(options.device).train()
     layers, measured = _layers(model, options)
     rows, wanted, parameters = _Rows(), frozenset(options.steps), [p for p in model.parameters() if p.requires_grad]
@@ -116,7 +120,7 @@ def inspect_model(
             loss = objective(model)
             if not math.isfinite(float(loss.detach())):
                 raise ConfigError(
-                    f"the loss is {float(loss)} at step {step}", where="landscape", remedy="lower the rate"
+                    f"the loss is {float(loss.detach())} at step {step}", where="landscape", remedy="lower the rate"
                 )
             with torch.no_grad():
                 for parameter, gradient in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
@@ -125,13 +129,46 @@ def inspect_model(
         "probes": pa.Table.from_pylist(rows.probes, schema=PROBES),
         "landscape": pa.Table.from_pylist(rows.landscape, schema=LANDSCAPE),
     }
-    _write(tables, folder, type(model).__name__, options)
+    _write(tables, folder, type(model).__name__, shown or as_typed(vars(options)))
     return tables
 
 
+def _checked(inputs: Tensor, targets: Tensor, options: Options) -> Tensor:
+    """The targets, whole numbers as int64; ConfigError for arrays that do not fit each other or the loss."""
+    shapes = f"inputs of shape {tuple(inputs.shape)} and targets of shape {tuple(targets.shape)}"
+    if not inputs.dim() or not targets.dim() or len(inputs) != len(targets) or len(inputs) < options.batch_size:
+        raise ConfigError(
+            f"{shapes} for batches of {options.batch_size}",
+            where="landscape",
+            remedy="give one target for each input, and at least a batch of them (--batch-size)",
+        )
+    for name, values in (("inputs", inputs), ("targets", targets)):
+        if values.is_floating_point() and not bool(torch.isfinite(values).all()):
+            raise ConfigError(f"`{name}` are not all finite", where="landscape", remedy="leave such examples out")
+    if options.loss == "mse":
+        return targets
+    if targets.is_floating_point() or targets.is_complex() or targets.dtype == torch.bool:
+        kind = str(targets.dtype).removeprefix("torch.")
+        remedy = "cross-entropy takes classes as whole numbers; or use --loss mse"
+        raise ConfigError(f"`targets` are {kind}", where="landscape", remedy=remedy)
+    return targets.long()
+
+
 def _objective(inputs: Tensor, targets: Tensor, options: Options) -> Objective:
-    measure = LOSSES[options.loss]
-    return lambda net: measure(net(inputs), targets)
+    measure, given = LOSSES[options.loss], {"inputs": inputs, "targets": targets}
+
+    def loss(net: nn.Module) -> Tensor:
+        outputs = called_on(net, lambda: net(inputs), given)
+        if options.loss == "mse" and isinstance(outputs, Tensor) and outputs.shape != targets.shape:
+            raise ConfigError(
+                f"outputs of shape {tuple(outputs.shape)} do not fit targets of shape {tuple(targets.shape)}",
+                where="landscape",
+                remedy="give targets like the outputs",
+            )
+        found: Tensor = called_on(net, lambda: measure(outputs, targets), given)
+        return found
+
+    return loss
 
 
 def _layers(model: nn.Module, options: Options) -> tuple[dict[str, list[str]], list[str]]:
@@ -179,7 +216,7 @@ def _look(
         rows.probes.append(here | {"metric": "shift_l2", "value": shift.l2})
 
 
-def _write(tables: dict[str, pa.Table], folder: Path, name: str, options: Options) -> None:
+def _write(tables: dict[str, pa.Table], folder: Path, name: str, shown: Mapping[str, str]) -> None:
     for table, content in tables.items():
         write_atomically(folder / f"{table}.parquet", table_bytes(content))
     figures = {
@@ -189,4 +226,4 @@ def _write(tables: dict[str, pa.Table], folder: Path, name: str, options: Option
     for figure, drawn in figures.items():
         for suffix, content in figure_bytes(drawn).items():
             write_atomically(folder / f"{figure}.{suffix}", content)
-    write_atomically(folder / "index.html", page(name, tables["probes"], vars(options)).encode())
+    write_atomically(folder / "index.html", page(name, tables["probes"], shown).encode())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,19 @@ import torch
 from torch import Tensor, nn
 
 from restudy.errors import ConfigError
+from restudy.own_model import one_line
 
-UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile)
+UNREADABLE = (
+    OSError,
+    ValueError,
+    EOFError,
+    TypeError,
+    AttributeError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What numpy raises on a file that is no .npz, is cut short, or is one array (.npy) under another name."""
 NPZ = "give a .npz of numbers, as numpy.savez writes it"
 
 
@@ -49,12 +61,6 @@ def named(name: str) -> Callable[[], Any]:
     return found
 
 
-def one_line(error: BaseException) -> str:
-    """Kind and first line of an error."""
-    text = next(iter(str(error).splitlines()), "")
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
 def called(name: str) -> Any:
     """Return what the function that `module:function` names returns.
 
@@ -86,6 +92,8 @@ def load_data(name: str) -> tuple[Tensor, Tensor]:
         ConfigError: a file that is missing, unreadable or lacks a key; a function that returns something else.
     """
     if not name.endswith(".npz"):
+        if ":" not in name:
+            raise ConfigError(f"{name!r} is neither a .npz nor module:function", where="--data", remedy=NPZ)
         found = called(name)
         if not (isinstance(found, tuple | list) and len(found) == 2):
             raise ConfigError(f"{name} does not return (inputs, targets)", remedy="return two arrays or tensors")
@@ -109,4 +117,4 @@ def numbers(text: str) -> tuple[int, ...]:
     try:
         return tuple(sorted({int(part) for part in text.split(",")}))
     except ValueError:
-        raise ConfigError(f"steps {text!r}", remedy="give whole numbers with commas, e.g. 0,50,100") from None
+        raise ConfigError(f"--steps {text!r}", remedy="give whole numbers with commas, e.g. 0,50,100") from None

@@ -8,12 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from restudy.own_page import PRINT, options_list
+
 HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{title}</title><style>
 body{{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}}
 img{{max-width:100%;height:auto}} .wide{{overflow-x:auto}}
 table{{border-collapse:collapse}} td,th{{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #ddd}}
+{print}
 </style></head><body>
 """
 CAPTIONS = {
@@ -27,14 +30,13 @@ CAPTIONS = {
 def page(name: str, probes: pa.Table, options: Mapping[str, Any]) -> str:
     """Return the page as HTML: figures, every number of the table `probes`, and the options of the run."""
     title = f"Loss landscape of {name}"
-    parts = [HEAD.format(title=escape(title)), f"<h1>{escape(title)}</h1>"]
+    parts = [HEAD.format(title=escape(title), print=PRINT), f"<h1>{escape(title)}</h1>"]
     for figure, caption in CAPTIONS.items():
         parts.append(
             f'<figure><img src="{figure}.svg" alt="{escape(caption)}"><figcaption>{caption}</figcaption></figure>'
         )
-    parts += ["<h2>Numbers</h2>", _table(probes), "<h2>Options</h2>", "<ul>"]
-    parts += [f"<li>{escape(key)}: {escape(str(value))}</li>" for key, value in options.items()]
-    return "\n".join([*parts, "</ul>", "</body></html>", ""])
+    parts += ["<h2>Numbers</h2>", _table(probes), "<h2>Options</h2>", options_list(options)]
+    return "\n".join([*parts, "</body></html>", ""])
 
 
 def _table(probes: pa.Table) -> str:

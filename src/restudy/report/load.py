@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any
+from typing import Any, cast
 
 from restudy import layout
 from restudy.bench.outputs import outputs
 from restudy.catalog.plan import Plan, derived_presets, plan, studies_at
+from restudy.claims.assessment import Assessment
+from restudy.claims.errors_bound import false_verdicts
+from restudy.claims.verdict import Verdict
+from restudy.claims.words import GATE, MIN_REPLICATES
 from restudy.errors import RestudyError
 from restudy.provenance.fingerprint import Node
 from restudy.report import words
@@ -146,15 +150,21 @@ def _counts(claims: tuple[Claim, ...]) -> tuple[tuple[str, int], ...]:
 
 
 def _false_verdicts(claims: tuple[Claim, ...]) -> tuple[float, float]:
-    """Expected false verdicts at most, in both directions: alpha a look for each claim that was compared."""
-    yes = no = 0.0
-    for claim in claims:
-        stopped = claim.verdict in _STOPPED or claim.kind in ("exact", "qualitative", "")
-        if stopped or claim.reason == "gate" or claim.n_failed or 0 < claim.n < 5:
-            continue
-        yes += claim.alpha * claim.look
-        no += claim.alpha * claim.look * (2 if claim.parts else 1)
-    return yes, no
+    """Expected false verdicts at most, in both directions, by the rule of the claims engine."""
+    return false_verdicts((cast(Verdict, claim), _assessment(claim)) for claim in claims)
+
+
+def _assessment(claim: Claim) -> Assessment:
+    """What that rule asks of a stored claim: does chance enter, and did an earlier rule stop it?"""
+    stopped = claim.verdict in _STOPPED
+    return Assessment(
+        statistical=claim.statistical,
+        untestable=claim.verdict if stopped else "",
+        gate_failed=claim.reason == GATE,
+        n_failed=claim.n_failed,
+        few=claim.reason == f"n < {MIN_REPLICATES}",
+        parts=tuple((part.id, Assessment(part.statistical)) for part in claim.parts),
+    )
 
 
 def _changes(found: Plan) -> tuple[str, ...]:

@@ -42,12 +42,14 @@ def environment() -> Environment:
         "script": Markup(script),
         "script_sum": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         "verdicts": words.VERDICTS,
+        "reasons": words.REASONS | words.FLAGS,
         "strip": strip,
         "strip_width": WIDTH,
         "strip_middle": MIDDLE,
     }
     made.filters |= {
         "css": words.css,
+        "flag": words.flag,
         "number": words.number,
         "p_value": words.p_value,
         "measured": words.measured,

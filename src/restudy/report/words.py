@@ -20,6 +20,24 @@ VERDICTS: Final[dict[str, tuple[str, str]]] = {
     "incomplete": ("error", "a primary claim ended in an error"),
     NOT_RUN: ("wait", "no result is stored"),
 }
+# What stands in parentheses behind a verdict, in README and on the command line.
+REASONS: Final[dict[str, str]] = {
+    "width": "the interval is too wide to decide; more seeds would",
+    "gate": "a precondition failed, so the claim was not judged",
+    "control": "the effect is also found on a control, where it must not be",
+    "contradicted": "the whole interval lies on the other side of what is claimed",
+    "negligible": "there is an effect, but too small to matter",
+    "magnitude": "the estimate stays below the smallest effect of interest",
+    "family-wise error": "it does not survive the correction over the paper's primary claims",
+    "parts": "a claim of several statements: which of them hold, or do not",
+}
+FLAGS: Final[dict[str, str]] = {
+    "fragile": "a second test disagrees, or leaving out one seed changes the verdict",
+    "expected fragile": "at this preset's number of seeds a fragile verdict was expected before the run",
+    "exploratory": "not fixed before the run",
+    "amended": "the claim was changed after results were there",
+    "frozen after results": "the claim was fixed when results were already there",
+}
 _UNITS: Final = {"seed": "seeds", "draw": "draws", "item": "items"}
 
 
@@ -169,6 +187,11 @@ def _untestable(reason: str) -> str:
     return f"Not judged: {reason}." if reason else "Not judged."
 
 
+def flag(text: str) -> str:
+    """What a flag beside a verdict means, empty for one that says it itself."""
+    return next((says for name, says in FLAGS.items() if text.startswith(name)), "")
+
+
 def units(claim: Claim) -> str:
     """The replicates of a claim, as a plural noun."""
     return _UNITS.get(claim.unit, "replicates")
@@ -213,7 +236,7 @@ def date(stamp: str) -> str:
 
 
 def minutes(value: float | None) -> str:
-    """CPU minutes: `0.4`, `12`, or an en dash."""
+    """CPU minutes: `0.4`, `12.3`, `131`, or an en dash; the same everywhere, README's table included."""
     if value is None:
         return "\u2013"
-    return f"{value:.1f}" if value < 10 else f"{value:.0f}"
+    return f"{value:.1f}" if value < 99.95 else f"{value:.0f}"

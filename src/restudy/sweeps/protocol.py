@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from restudy.errors import ConfigError
+from restudy.own_model import one_line
 from restudy.sweeps.measurements import COMPLETE, INCOMPLETE, INFEASIBLE
 
 DIVERGED = 2.0
@@ -37,7 +38,11 @@ def run_trial(train: Train, *, batch_size: int, trial_id: int, steps: int, **rat
     rows: list[tuple[int, float]] = []
     status, first, where = INCOMPLETE, math.nan, f"batch size {batch_size}, trial {trial_id}"
     try:
-        for item in train(batch_size=batch_size, steps=steps, **rates):
+        items: Any = train(batch_size=batch_size, steps=steps, **rates)
+        if not isinstance(items, Iterable):
+            what = f"the training function returns {type(items).__name__}"
+            raise ConfigError(what, where=where, remedy="yield (step, value) while it trains")
+        for item in items:
             step, value, loss = _item(item, where)
             if rows and step <= rows[-1][0]:
                 raise ConfigError(f"step {step} after step {rows[-1][0]}", where=where, remedy="yield growing steps")
@@ -54,7 +59,7 @@ def run_trial(train: Train, *, batch_size: int, trial_id: int, steps: int, **rat
     except ConfigError:
         raise
     except Exception as error:
-        text = f"the training function failed: {type(error).__name__}: {error}"
+        text = f"the training function failed: {one_line(error)}"
         raise ConfigError(text, where=where, remedy="run it alone with these arguments") from error
     rows = rows or [(0, math.nan)]
     columns = [[batch_size] * len(rows), [trial_id] * len(rows), [s for s, _ in rows], [status] * len(rows)]
@@ -65,9 +70,15 @@ def _item(item: Any, where: str) -> tuple[int, float, float]:
     """Step, value and loss (NaN where none is given)."""
     try:
         step, value, *rest = item
+        if len(rest) > 1 or isinstance(item, str | bytes | dict | set):
+            raise ValueError
         return int(step), float(value), float(rest[0]) if rest else math.nan
     except (TypeError, ValueError):
-        raise ConfigError(f"{item!r:.60} is not (step, value) or (step, value, loss)", where=where) from None
+        raise ConfigError(
+            f"{item!r:.60} is not (step, value) or (step, value, loss)",
+            where=where,
+            remedy="yield tuples of two or three numbers",
+        ) from None
 
 
 def _is_nan(item: Any) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from restudy.errors import ConfigError
 
 
@@ -18,5 +20,7 @@ def pair(name: str, text: str) -> tuple[float, float]:
     try:
         low, high = (float(part) for part in text.split(","))
     except ValueError:
-        raise ConfigError(f"{name} {text!r}", remedy="give two numbers with a comma, e.g. 0.003,3") from None
+        low = high = math.nan
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ConfigError(f"{name} {text!r}", remedy="give two numbers with a comma, e.g. 0.003,3")
     return low, high

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from restudy.errors import ConfigError
+from restudy.own_model import as_typed, check_folder
 from restudy.plotting.save import figure_bytes
 from restudy.results import read_table, table_bytes, write_atomically
 from restudy.sweeps.drawing import box_figure, budgets_figure, rates_figure, steps_figure
@@ -55,16 +56,23 @@ class Options:
         """Raise ConfigError, in one line, for what makes no sense."""
         sizes = sorted(set(self.batch_sizes))
         checks = [
-            (len(sizes) >= 3 and sizes[0] >= 1, "batch sizes", self.batch_sizes, "at least three, from 1 on"),
-            (math.isfinite(self.goal), "goal", self.goal, "a number"),
-            (self.better in ("lower", "higher"), "better", self.better, "lower, higher"),
-            (self.trials >= 2, "trials", self.trials, "at least 2"),
-            (self.steps >= 1 and self.least_steps >= 1, "steps", (self.steps, self.least_steps), "at least 1"),
+            (
+                len(sizes) >= 3 and sizes[0] >= 1,
+                "--batch-sizes",
+                as_typed({"": self.batch_sizes})[""] if self.batch_sizes else "none",
+                "at least three, from 1 on",
+            ),
+            (math.isfinite(self.goal), "--goal", self.goal, "a number"),
+            (self.better in ("lower", "higher"), "--better", self.better, "lower, higher"),
+            (self.trials >= 2, "--trials", self.trials, "at least 2"),
+            (self.steps >= 1, "--steps", self.steps, "at least 1"),
+            (self.least_steps >= 1, "--least-steps", self.least_steps, "at least 1"),
+            (self.seed >= 0, "--seed", self.seed, "from 0 on"),
         ]
         for fine, name, value, allowed in checks:
             if not fine:
-                raise ConfigError(f"{name} is {value!r}", where="sweep", remedy=f"allowed: {allowed}")
-        for name, one in self.box().items():
+                raise ConfigError(f"{name} is {value}", where="sweep", remedy=f"allowed: {allowed}")
+        for name, one in zip(("--rates", "1 - momentum (--momentum)"), self.box().values(), strict=False):
             one.check(name)
         if self.one_minus_momentum and self.one_minus_momentum[1] > 1:
             raise ConfigError("1 - momentum above 1", where="sweep", remedy="search within (0, 1]")
@@ -90,7 +98,9 @@ class Found:
     warnings: list[str] = field(default_factory=list)
 
 
-def sweep_function(train: Train, folder: Path, options: Options, name: str = "") -> Found:
+def sweep_function(
+    train: Train, folder: Path, options: Options, name: str = "", shown: Mapping[str, str] | None = None
+) -> Found:
     """Sweep a training function over batch sizes; write tables, figures and a page into a folder.
 
     Args:
@@ -99,11 +109,13 @@ def sweep_function(train: Train, folder: Path, options: Options, name: str = "")
             trial: a second call with the same options, function name and source of the function's module trains only
             what is missing. What that module imports is not looked at.
         name: of the function, for the page and for telling whose trials lie in the folder.
+        shown: the options as the page lists them.
 
     Raises:
         ConfigError: options that make no sense, a function that does not keep to the protocol.
     """
     options.check()
+    check_folder(folder)
     sizes = sorted(set(options.batch_sizes))
     drawn = _draw(options)
     tables = []
@@ -112,7 +124,7 @@ def sweep_function(train: Train, folder: Path, options: Options, name: str = "")
             tables.append(_kept_trial(train, folder / "trials", options, name, size, trial))
     measurements = pa.concat_tables(tables)
     found = analyse(measurements, drawn, options)
-    _write(found, folder, options, name)
+    _write(found, folder, options, name, shown or as_typed(asdict(options)))
     return found
 
 
@@ -178,7 +190,9 @@ def analyse(measurements: pa.Table, drawn: list[dict[str, Any]], options: Option
             warnings.append(f"Batch size {size}: no complete trial reached the goal.")
         elif share > LATEST:
             warnings.append(f"Batch size {size}: the goal came after {share:.0%} of the budget; raise the steps.")
-        if not shares[size] >= LEAST_FEASIBLE:
+        if math.isnan(shares[size]):
+            warnings.append(f"Batch size {size}: no trial came to its last step; yield until step >= steps.")
+        elif shares[size] < LEAST_FEASIBLE:
             warnings.append(f"Batch size {size}: {shares[size]:.0%} of the trials are feasible; move the box down.")
         warnings += [f"Batch size {size}: {text}" for text in found]
     return Found(
@@ -203,7 +217,7 @@ def _validity(trials: pa.Table, options: Options) -> tuple[float, list[str]]:
     return edge.position, found
 
 
-def _write(found: Found, folder: Path, options: Options, name: str) -> None:
+def _write(found: Found, folder: Path, options: Options, name: str, shown: Mapping[str, str]) -> None:
     tables = {"measurements": found.measurements, "trials": found.trials, "curve": found.curve}
     for table, content in tables.items():
         write_atomically(folder / f"{table}.parquet", table_bytes(content))
@@ -216,5 +230,5 @@ def _write(found: Found, folder: Path, options: Options, name: str) -> None:
     for figure, drawn in figures.items():
         for suffix, content in figure_bytes(drawn).items():
             write_atomically(folder / f"{figure}.{suffix}", content)
-    text = page(name or "a training function", found.curve, found.fit, found.warnings, asdict(options))
+    text = page(name or "a training function", found.curve, found.fit, found.warnings, shown)
     write_atomically(folder / "index.html", text.encode())

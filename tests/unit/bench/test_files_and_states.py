@@ -9,11 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from restudy.bench.estimate import Estimate, table
 from restudy.bench.outputs import node_of, outputs
-from restudy.bench.status import changes
+from restudy.bench.status import State, changes, lines
 from restudy.catalog import slugs
 from restudy.errors import ConfigError, ResultError
-from restudy.provenance.fingerprint import nodes
+from restudy.provenance.fingerprint import Node, nodes
 from restudy.results import merge, read_table, table_bytes, write_atomically
 
 
@@ -58,6 +59,31 @@ def test_every_output_leads_back_to_its_node(preset: str) -> None:
 def test_foreign_paths_are_refused(path: str) -> None:
     with pytest.raises(ConfigError):
         node_of(path)
+
+
+def test_a_study_that_was_never_run_is_one_line() -> None:
+    def state(slug: str, name: str, word: str, *reasons: str) -> State:
+        return State(Path(f"results/mine/{slug}/{name}"), Node("stage", "mine", slug), word, reasons)
+
+    states = [state("new", "a", "missing"), state("new", "b", "missing"), state("old", "a", "fresh")]
+    states += [state("old", "b", "stale", "code x: 1 -> 2"), state("old", "c", "missing")]
+    assert lines(states) == [
+        "not run   new: `make reproduce PRESET=mine STUDY=new` makes its 2 outputs",
+        "stale     results/mine/old/b",
+        "          code x: 1 -> 2",
+        "missing   results/mine/old/c",
+    ]
+    assert len(lines(states, everything=True)) == 6 and "not run" not in "".join(lines(states, everything=True))
+
+
+def test_an_estimate_says_what_it_rests_on() -> None:
+    def text(*shares: float) -> str:
+        return table([Estimate(f"s{i}", 2.0, 1.0, 3, share, 2.0, None) for i, share in enumerate(shares)], 2)
+
+    assert "declared" not in text(1.0).split("cores")[-1]
+    assert "not measured (never run here): all of them" in text(0.0, 0.0)
+    mixed = text(0.0, 0.5, 1.0)
+    assert "never run here): s0\n" in mixed and mixed.endswith("partly declared: s1 (50% of its jobs measured)")
 
 
 def test_changes_say_old_and_new() -> None:

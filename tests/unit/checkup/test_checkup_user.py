@@ -60,6 +60,21 @@ def owned():
     return Owned()
 def maps():
     return nn.Conv2d(3, 2, 3)
+class Raising(nn.Module):
+    def forward(self, x):
+        raise ValueError("something\\nlong")
+def raising():
+    return Raising()
+class Detached(nn.Module):
+    def forward(self, x):
+        return x.detach().mean((2, 3))
+def detached():
+    return Detached()
+class NotFinite(nn.Module):
+    def forward(self, x):
+        return x.mean((2, 3)) / 0
+def not_finite():
+    return NotFinite()
 """
 FEW = [
     "--methods",
@@ -103,6 +118,8 @@ def test_residual_net_with_pictures_of_several_sizes(here: Path) -> None:
     assert names == sorted(["index.html", *figures, *(f"{name}.parquet" for name in tables)])
     assert all((here / "a" / name).read_bytes() == (here / "b" / name).read_bytes() for name in names)
     page = (here / "a" / "index.html").read_text()
+    assert "<code>--methods sensitivity,guided_backprop,lrp_epsilon,lrp_alpha_beta</code>" in page
+    assert "None" not in page and "[&#x27;" not in page
     assert "http" not in page and "lrp_alpha_beta" in page and "6 images, colour, 32 x 32" in page
     verdicts = read_table(here / "a" / "verdicts.parquet").to_pandas()
     assert set(verdicts.method) == {"sensitivity", "guided_backprop", "lrp_epsilon", "lrp_alpha_beta", "edges", "noise"}
@@ -149,7 +166,12 @@ def test_a_model_that_cannot_be_drawn_anew_has_no_randomisation(here: Path) -> N
         (["--images", "."], "no pictures"),
         (["--images", "photos", "--methods", "lrp"], "not known"),
         (["--images", "photos", "--fills", "green"], "fills"),
-        (["--images", "photos", "--states", "1"], "states"),
+        (["--images", "photos", "--methods", ","], "--methods"),
+        (["--images", "photos", "--labels", "binary.txt"], "is no text"),
+        (["--images", "photos", "--size", "14", "--labels", "far.txt"], "labels are 0 to 2"),
+        (["--images", "photos", "--device", "nothing"], "--device nothing"),
+        (["--images", "photos", "--out", "labels.txt/out"], "is a file"),
+        (["--images", "photos", "--mean", "nan"], "--mean"),
         (["--images", "photos", "--std", "0"], "std"),
         (["--images", "photos", "--mean", "0,0"], "mean"),
         (["--images", "photos", "--labels", "absent.txt"], "no file"),
@@ -157,9 +179,55 @@ def test_a_model_that_cannot_be_drawn_anew_has_no_randomisation(here: Path) -> N
     ],
 )
 def test_mistakes_are_said_in_one_line(here: Path, arguments: list[str], word: str) -> None:
+    (here / "binary.txt").write_bytes(bytes(range(256)))
+    (here / "far.txt").write_text("".join(f"{n}\n" for n in range(6)))
     with pytest.raises(ConfigError) as caught:
         run("--model", "my_check_nets:grey", *arguments)
     assert word in str(caught.value) and "\n" not in str(caught.value)
+    assert not (here / "check").exists()
+
+
+@pytest.mark.parametrize("option", ["--states", "--batch-size", "--size", "--region", "--limit", "--seed"])
+def test_numbers_out_of_range_name_the_option(here: Path, option: str) -> None:
+    done = run("--model", "my_check_nets:grey", "--images", "photos", option, "-1")
+    assert done.exit_code == 2 and f"'{option}'" in done.output
+
+
+@pytest.mark.parametrize("name", ["raising", "detached", "not_finite"])
+def test_a_model_that_fails_is_named(here: Path, name: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        run("--model", f"my_check_nets:{name}", "--images", "photos", "--size", "14")
+    words = {
+        "raising": "Raising: ",
+        "detached": "Detached: the logits have no gradient",
+        "not_finite": "logits of image 1",
+    }
+    assert words[name] in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_pixels_that_are_not_finite_are_refused(here: Path) -> None:
+    values = np.full((8, 8), 0.5, dtype=np.float32)
+    for number, word in ((np.nan, "not finite"), (np.inf, "not finite"), (3.0, "outside 0 to 1")):
+        values[2, 3] = number
+        (here / "deep").mkdir(exist_ok=True)
+        Image.fromarray(values).save(here / "deep" / "a.tif")
+        with pytest.raises(ConfigError, match=rf"a\.tif.*{word}"):
+            load_images("deep")
+    images = load_images("photos", size=14)
+    images.inputs[2, 0, 3, 3] = np.nan
+    from my_check_nets import resnet
+
+    with pytest.raises(ConfigError, match=f"{images.names[2]}: has pixels that are not finite"):
+        check_model(resnet(), images, here / "out")
+
+
+def test_pictures_of_sixteen_bits_keep_their_range(here: Path) -> None:
+    (here / "deep").mkdir()
+    Image.fromarray(np.array([[0, 65535], [32768, 13107]], dtype=np.uint16)).save(here / "deep" / "a.png")
+    found = load_images("deep", channels=3).inputs[0]
+    assert torch.allclose(found[1], torch.tensor([[0.0, 1.0], [0.5, 0.2]]), atol=1e-4) and torch.equal(
+        found[0], found[2]
+    )
 
 
 def test_a_model_without_logits(here: Path) -> None:
@@ -186,7 +254,7 @@ def test_labels(here: Path) -> None:
     (here / "plain.txt").write_text("3\n1\n2\n")
     assert read_labels("plain.txt", ["a", "b", "c"]).tolist() == [3, 1, 2]
     assert read_labels("labels.txt", ["2.jpg", "1.png"]).tolist() == [2, 1]
-    for text, word in (("a,x\n", "invalid literal"), ("1\n", "1 labels for 2"), ("a,1\n", "no label for b")):
+    for text, word in (("a,x\nb,1\n", "'x' is no label"), ("1\n", "1 labels for 2"), ("a,1\n", "no label for b")):
         (here / "wrong.txt").write_text(text)
         with pytest.raises(ConfigError, match=word):
             read_labels("wrong.txt", ["a", "b"])

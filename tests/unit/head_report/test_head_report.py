@@ -39,6 +39,42 @@ class Tagger(nn.Module):
 def build():
     return Tagger()
 
+class Frozen(Tagger):
+    def forward(self, inputs):
+        with torch.no_grad():
+            return super().forward(inputs)
+
+class Mapping(Tagger):
+    def forward(self, inputs):
+        return {"scores": super().forward(inputs)}
+
+class Positions(Tagger):
+    def __init__(self):
+        super().__init__()
+        self.positions = nn.Embedding(6, 16)
+
+    def forward(self, inputs):
+        return self.out(self.encoder(self.embed(inputs) + self.positions(torch.arange(inputs.shape[1]))))
+
+def without_gradient():
+    return Frozen()
+
+def mapping():
+    return Mapping()
+
+def positions():
+    return Positions()
+
+def other_vocabulary():
+    state = Tagger().state_dict()
+    model = Tagger()
+    model.embed = nn.Embedding(20, 16)
+    model.load_state_dict(state)
+    return model
+
+def ragged():
+    return {"inputs": [[1, 2], [3]], "targets": [0, 1]}
+
 def data():
     return {"inputs": torch.randint(1, 11, (20, 6)), "targets": torch.randint(0, 5, (20, 6))}
 """
@@ -182,7 +218,7 @@ def test_what_is_not_known_is_named(here: Path) -> None:
 
 def test_mistakes_are_named_in_one_line(here: Path) -> None:
     model, data = model_and_data(here)
-    for options, wanted in ((Options(keep=99), "keep 99 of 8"), (Options(rounds=0), "rounds is 0")):
+    for options, wanted in ((Options(keep=99), "--keep 99 of 8"), (Options(rounds=0), "rounds is 0")):
         with pytest.raises(ConfigError, match=wanted):
             inspect_heads(model, data, here / "out", options)
     with pytest.raises(ConfigError, match="give `targets`"):
@@ -194,6 +230,109 @@ def test_mistakes_are_named_in_one_line(here: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         load_data("absent.npz")
     assert set(load_data("my_head_nets:data")) == {"inputs", "targets"}
+
+
+INPUTS, TARGETS = np.arange(240).reshape(40, 6) % 10 + 1, np.arange(240).reshape(40, 6) % 5
+
+
+def changed(values: np.ndarray, number: int) -> np.ndarray:
+    found = values.copy()
+    found[7] = number
+    return found
+
+
+@pytest.mark.parametrize(
+    ("arrays", "word"),
+    [
+        ({"targets": TARGETS}, "give `targets` and `inputs`"),
+        ({"inputs": INPUTS[:30], "targets": TARGETS}, "of different lengths"),
+        ({"inputs": np.array(3), "targets": TARGETS}, "`inputs` is a single number"),
+        ({"inputs": INPUTS[:0], "targets": TARGETS[:0]}, "`inputs` of shape (0, 6) is empty"),
+        ({"inputs": INPUTS[:, :0], "targets": TARGETS[:, :0]}, "`inputs` of shape (40, 0) is empty"),
+        ({"inputs": changed(INPUTS, 17), "targets": TARGETS}, "embed: has rows 0 to 10 and is asked for row 17"),
+        ({"inputs": changed(INPUTS, -1), "targets": TARGETS}, "is asked for row -1"),
+        ({"inputs": INPUTS.astype(float), "targets": TARGETS}, "embed: is looked up with float32"),
+        ({"inputs": changed(INPUTS, 0), "targets": TARGETS}, "the loss is nan from example 7"),
+        ({"inputs": INPUTS, "targets": TARGETS.astype(float)}, "`targets` are float32"),
+        ({"inputs": INPUTS, "targets": TARGETS + 3}, "`targets` hold 7 where the model has classes 0 to 4"),
+        ({"inputs": INPUTS, "targets": TARGETS - 2}, "`targets` hold -2"),
+        ({"inputs": INPUTS, "targets": TARGETS * 0 - 100}, "all `targets` are -100"),
+        ({"inputs": INPUTS, "targets": TARGETS, "lengths": changed(np.full(40, 6), 9)}, "`lengths` of example 7 is 9"),
+        ({"inputs": INPUTS, "targets": TARGETS, "lengths": changed(np.full(40, 6), -1)}, "of example 7 is -1"),
+        ({"inputs": INPUTS, "targets": TARGETS, "lengths": changed(np.full(40, 6), 0)}, "of example 7 is 0"),
+        ({"inputs": INPUTS, "targets": TARGETS, "lengths": np.full(40, 5.5)}, "`lengths` are (40,) float32"),
+        ({"inputs": INPUTS, "targets": TARGETS, "lengths": INPUTS}, "`lengths` are (40, 6) int64"),
+        ({"inputs": INPUTS.astype(str), "targets": TARGETS}, "`inputs` holds <U21, no numbers"),
+        ({"inputs": INPUTS + 1j, "targets": TARGETS}, "`inputs` holds complex numbers"),
+        ({"other": INPUTS, "targets": TARGETS}, "Tagger: the model fails on other (32, 6) int64: TypeError"),
+    ],
+)
+def test_data_that_do_not_fit_are_one_line(here: Path, arrays: dict[str, np.ndarray], word: str) -> None:
+    np.savez("x.npz", **arrays)
+    with pytest.raises(ConfigError) as caught:
+        CliRunner().invoke(heads, ["--model", "my_head_nets:build", "--data", "x.npz"], catch_exceptions=False)
+    assert word in str(caught.value) and "\n" not in str(caught.value) and not (here / "heads").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--device", "nothing"], "--device nothing is no device"),
+        (["--device", "meta"], "--device meta cannot be used"),
+        (["--out", "d.npz/out"], "d.npz: is a file"),
+        (["--data", "my_head_nets.py"], "neither a .npz nor"),
+        (["--data", "folder.npz"], "cannot be read (IsADirectoryError)"),
+        (["--data", "array.npz"], "cannot be read"),
+        (["--data", "my_head_nets:ragged"], "`inputs` is no array of numbers"),
+        (["--keep", "9"], "--keep 9 of 8"),
+        (["--keep", "0"], "--keep is 0"),
+        (["--loss", "mse"], "do not fit targets"),
+        (["--model", "my_head_nets:other_vocabulary"], "size mismatch for embed.weight"),
+        (["--model", "my_head_nets:without_gradient"], "the loss has no gradient"),
+        (["--model", "my_head_nets:mapping"], "the model returns dict"),
+        (["--model", "folder.npz"], "no folder with a config.json"),
+    ],
+)
+def test_mistakes_of_the_command_are_one_line(here: Path, arguments: list[str], word: str) -> None:
+    (here / "folder.npz").mkdir()
+    with (here / "array.npz").open("wb") as file:
+        np.save(file, INPUTS)
+    common = ["--model", "my_head_nets:build", "--data", "d.npz"]
+    with pytest.raises(ConfigError) as caught:
+        CliRunner().invoke(heads, [*common, *arguments], catch_exceptions=False)
+    assert word in str(caught.value) and "\n" not in str(caught.value) and not (here / "heads").exists()
+
+
+def test_a_sentence_beyond_the_table_of_positions(here: Path) -> None:
+    np.savez("x.npz", inputs=np.hstack([INPUTS, INPUTS]), targets=np.hstack([TARGETS, TARGETS]))
+    with pytest.raises(ConfigError, match="embedding positions: has rows 0 to 5 and is asked for row 11"):
+        inspect_heads(load_model("my_head_nets:positions"), load_data("x.npz"), here / "out")
+
+
+def test_small_types_are_taken(here: Path) -> None:
+    np.savez("x.npz", inputs=INPUTS.astype(np.uint8), targets=TARGETS.astype(np.int16))
+    small = inspect_heads(load_model("my_head_nets:build"), load_data("x.npz"), here / "a")
+    np.savez("x.npz", inputs=INPUTS, targets=TARGETS)
+    assert inspect_heads(load_model("my_head_nets:build"), load_data("x.npz"), here / "b").losses == small.losses
+
+
+def test_a_module_that_puts_sequences_first_is_named(here: Path) -> None:
+    net = nn.Sequential(nn.Embedding(11, 16), nn.TransformerEncoderLayer(16, 4, 32), nn.Linear(16, 5))
+    data = {"inputs": torch.tensor(INPUTS), "targets": torch.tensor(TARGETS), "lengths": torch.full((40,), 5)}
+    report = inspect_heads(net, data, here / "out")
+    assert "are the examples first?" in report.refused["1.self_attn"]
+    assert "are the examples first?" in (here / "out" / "index.html").read_text()
+
+
+def test_more_rounds_than_heads_cost_nothing_more(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import restudy.head_report.inspect as module
+
+    calls, measure, kept = [], module.gradients, []
+    monkeypatch.setattr(module, "gradients", lambda *given: calls.append(1) or measure(*given))
+    for rounds in (5, 1000):
+        model, data = model_and_data(here)
+        kept.append(inspect_heads(model, data, here / "out", Options(keep=3, rounds=rounds)).kept)
+    assert kept[0] == kept[1] and len(calls) == 2 * (1 + 5)
 
 
 def test_shut_heads_come_back(here: Path) -> None:

@@ -94,6 +94,29 @@ def test_mistakes_are_said_in_one_line(here: Path, act) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("inputs", "targets", "more", "word"),
+    [
+        (np.zeros((64, 5), "float32"), np.zeros(64, int), [], "Sequential: the model fails on inputs (16, 5)"),
+        (np.full((64, 4), np.nan), np.zeros(64, int), [], "`inputs` are not all finite"),
+        (np.zeros((64, 4)), np.zeros(64), [], "`targets` are float32"),
+        (np.zeros((64, 4)), np.full(64, 3), [], "Target 3 is out of bounds"),
+        (np.zeros((64, 4)), np.zeros(64), ["--loss", "mse"], "do not fit targets"),
+        (np.float32(1), np.float32(1), [], "inputs of shape ()"),
+        (np.array(["a"] * 64), np.zeros(64, int), [], "cannot be read"),
+        (np.zeros((64, 4)), np.zeros(64, int), ["--device", "nothing"], "--device nothing"),
+        (np.zeros((64, 4)), np.zeros(64, int), ["--out", "d.npz/out"], "is a file"),
+        (np.zeros((64, 4)), np.zeros(64, int), ["--data", "d.csv"], "neither a .npz nor"),
+    ],
+)
+def test_arrays_and_options_that_do_not_fit(here: Path, inputs, targets, more: list[str], word: str) -> None:
+    np.savez("x.npz", inputs=inputs, targets=targets)
+    arguments = ["--model", "my_landscape_nets:build", "--data", "x.npz", "--steps", "0,1", "--batch-size", "16"]
+    with pytest.raises(ConfigError) as caught:
+        CliRunner().invoke(landscape, [*arguments, *more], catch_exceptions=False)
+    assert word in str(caught.value) and "\n" not in str(caught.value) and not (here / "landscape").exists()
+
+
 def test_probes_agree_with_the_naive_way_and_cost_less() -> None:
     found = benchmark.against_naive(repeats=1, width=2, batch=32)
     assert found["difference"] < 1e-3 and found["ratio"] > 1.5

@@ -193,3 +193,18 @@ def test_the_report_imports_neither_torch_nor_mlflow() -> None:
     code = f"import sys, {modules}; print([m for m in ('torch', 'mlflow', 'captum') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_flags_are_explained_where_they_stand(house: Path) -> None:
+    tags = Reader(page.render("study_a", "laptop") + page.render("study_b", "laptop")).tags
+    flags = [found for tag, found in tags if tag == "span" and str(found.get("class")).startswith("flag")]
+    assert flags and all(found.get("title") for found in flags)
+    text = Reader(page.render("study_a", "laptop")).text
+    assert "What the reasons and flags mean" in text and "family-wise error" in text
+
+
+def test_paper_is_light_and_figures_fit_on_a_sheet(house: Path) -> None:
+    style = page.render("study_a", "laptop").decode().partition("<style>")[2].partition("</style>")[0]
+    assert "prefers-color-scheme: dark" in style and "@media (prefers-color-scheme" not in style
+    printed = style.partition("@media print")[2]
+    assert "max-height: 19cm" in printed and "color-scheme: light" in printed

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from restudy.claims.words import INCOMPLETE, VERDICTS
+from restudy.bench import showcase
+from restudy.claims.words import CONTROL, GATE, INCOMPLETE, VERDICTS
 from restudy.report import words
 from restudy.report.model import Claim
 from restudy.report.strips import WIDTH, strip
 
+ENTRY = {"paper_verdict": "partially", "claims": [], "seeds": 5, "machine": {"cpu": "c", "cores": 2}}
 CLAIM = Claim(
     id="A1", says="s", kind="direction", verdict="reproduced", estimate=0.31, ci_low=0.22, ci_high=0.4, sesoi=0.15, n=5
 )
@@ -76,6 +78,26 @@ def test_what_was_measured() -> None:
     assert "94% interval" in words.measured(replace(CLAIM, alpha=0.03))
     bound = replace(CLAIM, kind="threshold", bound=0.25, side="below", sesoi=None)
     assert words.measured(bound).endswith("claimed: below 0.25.")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(None, "\u2013"), (0.04, "0.0"), (7.747, "7.7"), (21.46, "21.5"), (99.94, "99.9"), (131.2, "131")],
+)
+def test_minutes_read_the_same_everywhere(value: float | None, said: str) -> None:
+    assert words.minutes(value) == said
+    if value is not None:
+        content = {
+            "preset": "laptop",
+            "studies": {"a": ENTRY | {"core_minutes": {"train": value - 0.01, "check": 0.01}}},
+        }
+        assert f"| 5 | {said} |" in showcase.table(content)
+
+
+def test_flags_and_reasons_are_explained() -> None:
+    assert "leaving out one" in words.flag("fragile") and words.flag("amended after results: S .1 -> .2")
+    assert words.flag("not frozen") == "" and words.flag("expected fragile") != words.flag("fragile")
+    assert {"width", GATE, CONTROL} <= words.REASONS.keys()
 
 
 def test_headline_counts_the_primary_claims() -> None:

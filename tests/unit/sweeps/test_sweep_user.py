@@ -96,7 +96,39 @@ def test_trials_of_another_source_are_not_taken_over(tmp_path: Path, monkeypatch
 def test_a_sweep_that_never_reaches_its_goal_still_ends(here: Path) -> None:
     done = invoke("--out", "never", "--goal", "-5", "--steps", "100")
     assert done.exit_code == 0  # type: ignore[attr-defined]
-    assert "no complete trial reached the goal" in (here / "never" / "index.html").read_text()
+    page = (here / "never" / "index.html").read_text()
+    assert "no complete trial reached the goal" in page and "No curve" in page and "nan" not in page
+    assert "<code>--rates 0.001,10</code>" in page and "<code>--goal -5</code>" in page and "one_minus" not in page
+    assert "nan" not in done.stderr  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--momentum", "0.9,0.5"], "--momentum 0.9,0.5"),
+        (["--rates", "0.1,inf"], "--rates"),
+        (["--rates", "3,1"], "--rates"),
+        (["--batch-sizes", "4,8"], "--batch-sizes"),
+        (["--out", "my_sweep_training.py/out"], "is a file"),
+    ],
+)
+def test_mistakes_name_the_option_before_anything_is_trained(here: Path, arguments: list[str], word: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        invoke(*arguments)
+    assert word in str(caught.value) and "\n" not in str(caught.value) and not (here / "calls.txt").exists()
+
+
+def test_a_seed_below_0_is_refused(here: Path) -> None:
+    done = invoke("--seed", "-1")
+    assert done.exit_code == 2 and "--seed" in done.stderr  # type: ignore[attr-defined]
+
+
+def test_a_trial_that_never_ends_is_said(tmp_path: Path) -> None:
+    def train(**_: object) -> object:
+        yield 1, 1.0
+
+    found = sweep_function(train, tmp_path, Options((1, 2, 4), goal=0.5, trials=2, steps=10))  # type: ignore[arg-type]
+    assert sum("yield until step >= steps" in text for text in found.warnings) == 3
 
 
 def test_the_edge_check_doubts_a_box_that_ends_too_early(here: Path) -> None:
@@ -131,7 +163,7 @@ def test_statuses() -> None:
     assert run_trial(dies, batch_size=4, trial_id=0, steps=10)["status"].to_pylist() == ["infeasible"]  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("items", [[1], [(1, "x")], [(2, 0.1), (2, 0.1)], [(1, 0.1, 0.2, 0.3, 0.4), (0, 0.1)]])
+@pytest.mark.parametrize("items", [[1], [(1, "x")], [(2, 0.1), (2, 0.1)], [(1, 0.1, 0.2, 0.3)], ["12"], [{1: 2, 3: 4}]])
 def test_items_of_another_form_are_refused_in_one_line(items: list[object]) -> None:
     with pytest.raises(ConfigError) as error:
         run(items)
@@ -142,6 +174,8 @@ def test_errors_of_the_function_name_the_trial() -> None:
     def broken(**_: object) -> object:
         raise KeyError("weights")
 
+    with pytest.raises(ConfigError, match="returns NoneType"):
+        run_trial(lambda **_: None, batch_size=4, trial_id=7, steps=10)  # type: ignore[arg-type,return-value]
     with pytest.raises(ConfigError, match="KeyError.*"):
         run_trial(broken, batch_size=4, trial_id=7, steps=10)  # type: ignore[arg-type]
 
