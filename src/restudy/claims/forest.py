@@ -43,7 +43,7 @@ def forest(result: StudyVerdicts | Iterable[Verdict], *, title: str | None = Non
     if title is None:
         title = _title(result) if isinstance(result, StudyVerdicts) else ""
     heights = [_SLIM if verdict.estimate is None else 1.0 for verdict in rows] or [1.0]
-    figure = Figure(figsize=(width, 0.9 + 0.52 * sum(heights)), layout=None)
+    figure = Figure(figsize=(width, 0.9 + 0.58 * sum(heights)), layout=None)
     FigureCanvasAgg(figure)
     high = figure.get_figheight()
     grid = figure.add_gridspec(
@@ -102,20 +102,20 @@ def _row(axis: Axes, v: Verdict) -> None:
         axis.spines["bottom"].set_visible(False)
     else:
         _marks(axis, v, colour, marker, fill)
-    name = _shortened(v.part, 30) if v.part else v.claim + (" *" if v.primary else "")
-    axis.text(-0.03, 0.5, name, transform=axis.transAxes, ha="right", va="center", fontsize=8)
+    name = _shortened(v.part, 27) if v.part else v.claim + (" *" if v.primary else "")
+    axis.text(-0.03, 0.5, name, transform=axis.transAxes, ha="right", va="center", fontsize=9)
     word: dict[str, Any] = {
         "transform": axis.transAxes,
         "va": "center",
-        "fontsize": 8,
+        "fontsize": 9,
         "weight": "bold",
         "color": colour,
     }
-    axis.text(1.03, 0.5 if v.estimate is None else 0.62, _shortened(v.text, 34), **word)
+    axis.text(1.03, 0.5 if v.estimate is None else 0.62, _shortened(v.text, 31), **word)
     if v.estimate is not None:
         beside = f"n = {v.n}" + (f"; {', '.join(flag[:40] for flag in v.flags)}" if v.flags else "")
         axis.text(
-            1.03, 0.12, _shortened(beside, 46), transform=axis.transAxes, va="center", fontsize=6.5, color="#555555"
+            1.03, 0.12, _shortened(beside, 40), transform=axis.transAxes, va="center", fontsize=8, color="#555555"
         )
 
 
@@ -141,6 +141,6 @@ def _marks(axis: Axes, v: Verdict, colour: str, marker: str, fill: str) -> None:
     if v.ci_low is not None and v.ci_high is not None:
         axis.hlines(0, v.ci_low, v.ci_high, color=colour, linewidth=2, zorder=2)
     axis.plot([v.estimate], [0], marker=marker, fillstyle=fill, color=colour, markersize=7, zorder=3)
-    axis.tick_params(labelsize=6, length=2, pad=1)
-    axis.locator_params(axis="x", nbins=6)
-    axis.xaxis.get_offset_text().set_fontsize(6)
+    axis.tick_params(labelsize=8, length=2, pad=1)
+    axis.locator_params(axis="x", nbins=5)
+    axis.xaxis.get_offset_text().set_fontsize(8)
