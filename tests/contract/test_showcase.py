@@ -20,7 +20,7 @@ def test_page_and_readme_are_what_the_file_says(path) -> None:
     if content["preset"] == "laptop":
         readme = (ROOT / "README.md").read_text()
         shown = re.search(f"{showcase.BEGIN}\n(.*?)\n{showcase.END}", readme, re.S)
-        assert shown and shown[1] == showcase.table(content)
+        assert shown and shown[1] == showcase.front(content)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)

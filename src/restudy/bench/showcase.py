@@ -87,11 +87,28 @@ def write(content: dict[str, Any]) -> None:
     write_atomically(path, text.encode())
     content = json.loads(text)  # in the order of the file
     write_atomically(path.with_suffix(".md"), page(content).encode())
-    readme = layout.root() / "README.md"
-    if content["preset"] == "laptop":
-        shown = f"{BEGIN}\n{table(content)}\n{END}"
+    _write_readme()
+
+
+def _write_readme() -> None:
+    """README's table, from the file of preset `laptop` where there is one."""
+    path, readme = json_path("laptop"), layout.root() / "README.md"
+    if path.is_file():
+        shown = f"{BEGIN}\n{front(json.loads(path.read_text()))}\n{END}"
         whole = re.sub(f"{BEGIN}.*?{END}", lambda _: shown, readme.read_text(), flags=re.S)
         write_atomically(readme, whole.encode())
+
+
+def front(content: dict[str, Any]) -> str:
+    """What README shows: the table of a preset, and a line for each study that was recorded at another one."""
+    lines = []
+    for path in sorted(json_path(content["preset"]).parent.glob("*.json")):
+        other = json.loads(path.read_text())
+        if other["preset"] != content["preset"]:
+            link = f"[docs/verdicts/{path.stem}.md](docs/verdicts/{path.stem}.md)"
+            found = [f"`{slug}` {e['paper_verdict'] or 'none'}" for slug, e in sorted(other["studies"].items())]
+            lines.append(f"Preset `{other['preset']}`: {'; '.join(found)}. All claims: {link}.")
+    return "\n\n".join([table(content), *lines])
 
 
 def _study(slug: str, preset: str) -> dict[str, Any]:
