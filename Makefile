@@ -58,10 +58,10 @@ lint: setup ## ruff, snakefmt, mypy
 	$(BIN)/mypy
 
 test: setup lint ## the suite that CI runs
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n $(CORES) --dist worksteal
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n $(CORES) --dist worksteal --durations 15
 
 test-full: setup lint ## as `test`, with the costly checks on every study
-	PATH="$(CURDIR)/$(BIN):$$PATH" RESTUDY_TEST_FULL=1 $(BIN)/python -m pytest -n $(CORES) --dist worksteal
+	PATH="$(CURDIR)/$(BIN):$$PATH" RESTUDY_TEST_FULL=1 $(BIN)/python -m pytest -n $(CORES) --dist worksteal --durations 15
 
 bench: setup peers ## ratios measured in one run, into docs/performance.md; ONLY="landscape ..." for some
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m restudy.bench.performance $(ONLY)
