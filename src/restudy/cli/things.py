@@ -14,10 +14,11 @@ def data(context: click.Context) -> None:
     if context.invoked_subcommand is None:
         from restudy.data.catalogue import rows
 
-        for row in rows():
-            click.echo(
-                f"{row['name']:<18}{row['state']:<10}{row['size']:>14,} bytes  {row['licence']:<22}{row['source']}"
-            )
+        found = rows()
+        width = max(len(str(row["licence"])) for row in found)
+        for row in found:
+            name, size = f"{row['name']:<18}{row['state']:<10}", f"{row['size']:>14,} bytes"
+            click.echo(f"{name}{size}  {row['licence']:<{width}}  {row['source']}")
 
 
 @data.command()

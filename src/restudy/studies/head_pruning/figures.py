@@ -70,7 +70,8 @@ def importance_maps(tables: Tables) -> Figure:
             for arm, colour, dash in (("relative", COLOURS[0], "-"), ("untrained", COLOURS[8], "--")):
                 curve = _sorted_shares(table, arm, metric)
                 axis.plot(range(1, len(curve) + 1), curve, color=colour, linestyle=dash, label=ARM_NAMES[arm])
-            axis.set_xlabel("head of a layer, sorted")
+            axis.set_xlabel("head, sorted")
+            axis.locator_params(axis="x", integer=True)
         axes[1, 0].set_ylabel("share of the layer")
         axes[1, 0].legend(fontsize=6)
     return drawn
@@ -196,7 +197,10 @@ def pruning_scores(tables: Tables) -> Figure:
                     x, y = rows["kept"].to_numpy(), rows["value"].to_numpy()
                     axis.plot(x, y, linestyle="", marker=marker, color=colour, markersize=4, alpha=0.8, label=name)
             axis.set(xlabel="encoder heads kept", ylabel=label)
-        axes[0, 1].set_yscale("log")
+            axis.locator_params(axis="x", integer=True)
+        losses = where(table, metric="cross_entropy")["value"].to_numpy()
+        if losses.max() > 3 * losses.min():  # over less than that a log scale has no decade to label
+            axes[0, 1].set_yscale("log")
         axes[0, 1].legend(fontsize=6)
     return drawn
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from restudy.plotting.style import COLOURS, figure, style
 from restudy.studies.head_pruning import figures
-from restudy.studies.head_pruning.drawing import ARM_NAMES, dots, heat_map
+from restudy.studies.head_pruning.drawing import dots, heat_map
 from restudy.studies.head_pruning.measures import rare_rates, relevant_head
 from restudy.studies.head_pruning.tidy import of_text, seeds_of
 
@@ -52,7 +52,7 @@ def rare_looks(tables: Tables) -> Figure:
             image = heat_map(axis, rates, 0, 1)
             head = relevant_head(own, arm, seeds[0])
             axis.plot(head, 0, "o", markerfacecolor="none", markeredgecolor="white", markersize=7)
-            axis.set_title(ARM_NAMES[arm], fontsize=8)
+            axis.set_title("trained" if arm == "relative" else arm, fontsize=8)
             axis.set_xlabel("heads")
         axes[0, 0].set_ylabel("layer")
         drawn.colorbar(image, ax=list(axes[0, :2]), shrink=0.9, label="looks at the two rarest")
@@ -68,8 +68,8 @@ def _bars(axis: Axes, own: Tables, seeds: list[int]) -> None:
             at = place + 0.26 * (number - 1)
             axis.bar(at, np.mean(values), 0.24, color=colour, label=label if not place else None)
             dots(axis, at, values)
-        chance = float(np.mean([f[1] for f in found]))
+        chance = float(np.mean([rare_rates(own, "relative", "counted", within, seed)[1] for seed in seeds]))
         axis.plot([place - 0.42, place + 0.42], [chance, chance], color="black", label=None if place else "chance")
     axis.set_xticks([0, 1], ["the rarest token", "one of the two rarest"], fontsize=7)
-    axis.set(ylabel="share of the queries", ylim=(0, 1.3))
+    axis.set(ylabel="share of the queries", ylim=(0, 1.3), yticks=np.linspace(0, 1, 6))
     axis.legend(fontsize=6, ncols=2, loc="upper center")

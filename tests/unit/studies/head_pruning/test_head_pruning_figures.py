@@ -8,6 +8,7 @@ from head_pruning_tables import KEPT, everything
 
 from restudy.catalog import study
 from restudy.studies.head_pruning import figures, text_figures
+from restudy.studies.head_pruning.tidy import set_values
 
 TABLES = everything()
 FIGURES = study("head_pruning").file.figures
@@ -45,3 +46,12 @@ def test_rare_looks_are_those_of_the_most_relevant_head() -> None:
     heights = np.array([patch.get_height() for patch in axis.patches]).reshape(2, 3)
     assert heights[:, 0] == pytest.approx(0.7, abs=0.03), "the head that looks at rare tokens is the relevant one"
     assert heights[:, 1:] == pytest.approx(0.13, abs=0.03)
+
+
+def test_chance_is_that_of_the_counted_frequencies() -> None:
+    rare = TABLES["text_rare"]
+    permuted = np.array(rare["frequencies"].to_pylist()) == "permuted"
+    expected = np.where(permuted, 500.0, rare["expected"].to_numpy())
+    axis = text_figures.rare_looks({**TABLES, "text_rare": set_values(rare, "expected", expected)}).axes[2]
+    levels = [line.get_ydata()[0] for line in axis.lines if line.get_linestyle() == "-"]
+    assert levels == pytest.approx([0.065, 0.13])
