@@ -86,6 +86,7 @@ def _head_rows(
 def _relevance(model: Transformer, data: Corpus, sentences: int) -> dict[str, torch.Tensor]:
     """Mean over sentences of the heads' shares in the relevance of their layer, by kind (layers, H)."""
     device = model.target_embedding.weight.device
+    sentences = min(sentences, len(data.held_out))
     sums: dict[str, torch.Tensor] = {}
     for start in range(0, sentences, RELEVANCE_BATCH):
         source, target = (
@@ -123,5 +124,7 @@ def _pruned(place: Track, seed: int, like: Transformer) -> tuple[Transformer, di
     for row in rows:
         if row["penalty"] == penalty:
             gates[row["layer"], row["head"]] = float(row["gate"] > 0.5)
-    like.load_state_dict(place.weights("pruned", f"s{seed}.{penalty:g}."))
+    # Behind "s0.1." stands a parameter's name, or the rest of "s0.1.5.".
+    found = place.weights("pruned", f"s{seed}.{penalty:g}.")
+    like.load_state_dict({name: value for name, value in found.items() if not name[0].isdigit()})
     return like.eval(), {"encoder": gates}
