@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from restudy.bench.dvc import fingerprints
+from restudy.bench.dvc import FIGURES, RESULTS, fingerprints
 from restudy.catalog import slugs
 from tests.conftest import ROOT, Project, copy_project, once
 
@@ -34,17 +34,22 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @cache
 def costly_slugs() -> frozenset[str]:
-    """Studies that get the costly checks: those changed since `BASE`, others in rotation; all on request."""
+    """Studies that get the costly checks: stages changed since `BASE`, others in rotation; all on request."""
     every = slugs()
     if os.environ.get("RESTUDY_TEST_FULL"):
         return frozenset(every)
     show = subprocess.run(["git", "-C", str(ROOT), "show", f"{BASE}:fingerprints.json"], capture_output=True, text=True)
     before = json.loads(show.stdout).get("smoke", {}) if show.returncode == 0 else {}
     now = fingerprints()["smoke"]
-    changed = {slug for slug in every if slug in before and before[slug] != now[slug]}
+    changed = {slug for slug in every if slug in before and _stages(before[slug]) != _stages(now[slug])}
     others = sorted(set(every) - changed)
     start = datetime.now(UTC).timetuple().tm_yday * IN_ROTATION
     return frozenset(changed | {others[(start + i) % len(others)] for i in range(min(IN_ROTATION, len(others)))})
+
+
+def _stages(parts: dict[str, str]) -> dict[str, str]:
+    """The parts that compute: how figures and pages look is no reason to kill and repeat a study."""
+    return {name: digest for name, digest in parts.items() if name not in (FIGURES, RESULTS)}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
