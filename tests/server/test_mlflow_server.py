@@ -118,7 +118,8 @@ def test_studies_at_once_killed_and_repeated(
     _finish(_start(project, server, *SLUGS))
     for slug in SLUGS:
         runs = _runs(server, slug)
-        assert len(runs) == material.RUNS, slug
+        told = [(r.info.run_name, r.info.status, r.data.tags.get("restudy.complete")) for r in runs]
+        assert len(runs) == material.RUNS, (slug, sorted(told, key=str))
         assert set(material.counted(runs).values()) == {1}
         assert {r.data.tags.get("restudy.complete") for r in runs} == {"true"}
         parents = {r.info.run_id for r in runs if "mlflow.parentRunId" not in r.data.tags}

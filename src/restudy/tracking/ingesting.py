@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 import time
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
 
     from restudy.tracking.writer import Counts
 
-ATTEMPTS, CONFLICTS = 3, ("UniqueViolation", "UNIQUE constraint", "RESOURCE_ALREADY_EXISTS", "Duplicate entry")
+ATTEMPTS = 6
+# What MLflow says where two clones write the same at once; the last one: the other clone has removed our twin.
+CONFLICTS = (
+    *("UniqueViolation", "UNIQUE constraint", "RESOURCE_ALREADY_EXISTS", "Duplicate entry"),
+    "must be in the 'active' state",
+)
 LIMIT_SECONDS = 120.0  # and a quarter of it more for every further study
 
 
@@ -69,7 +75,7 @@ def ingest(
                 # A second clone that ingests the same at the same moment: what it wrote is there at the next look.
                 if attempt + 1 == ATTEMPTS or not any(word in str(error) for word in CONFLICTS):
                     raise TrackingError(reason(error), where=shown(address)) from error
-                time.sleep(1.0)
+                time.sleep(random.uniform(0.3, 1.7))  # not both again at the same moment
         remember(study, preset, address, stored.fingerprint)
     seconds = round(time.perf_counter() - started, 3)
     return Ingested(study, preset, shown(address), run_id, **vars(counts), seconds=seconds)

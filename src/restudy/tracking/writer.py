@@ -86,6 +86,9 @@ class Writer:
                         self.client.delete_run(run.info.run_id)
                 elif key in current and run in complete[1:]:
                     self._adopt(run, complete[0])
+                elif key in current and complete and run not in complete:
+                    # A half of another clone's: should it still be writing, it meets a conflict and looks again.
+                    self.client.delete_run(run.info.run_id)
                 elif key and key not in current and run.data.tags.get(SUPERSEDED) != "true":
                     self.client.set_tag(run.info.run_id, SUPERSEDED, "true")
                     self.counts.superseded += 1
