@@ -61,7 +61,8 @@ def read(units: pa.Table, pieces: pa.Table, sentences: int, held_out: int, batch
     """The real text as stage `text` left it; the same for every seed.
 
     Args:
-        units: table `text_sentences`. pieces: table `text_pieces`. sentences, held_out: at most so many of each part.
+        units: table `text_sentences`. pieces: table `text_pieces`. sentences: at most so many,
+            the first, to train with. held_out: so many to measure with.
 
     Raises:
         ResultError: fewer than `held_out` held-out units.
