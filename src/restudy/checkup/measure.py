@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from restudy.models import derive_seed, layers_top_down
-from restudy.perturbation import (
+from restudy.methods.models import derive_seed, layers_top_down
+from restudy.methods.perturbation import (
     Fill,
     Grid,
     aopc,
@@ -24,10 +24,10 @@ from restudy.perturbation import (
     total_variation,
     uniform,
 )  # fmt: skip
-from restudy.randomization import cascade
-from restudy.randomization.reinitialize import Order
-from restudy.relevance import Heatmap, heatmap, heatmaps
-from restudy.similarity import spearman
+from restudy.methods.randomization import cascade
+from restudy.methods.randomization.reinitialize import Order
+from restudy.methods.relevance import Heatmap, heatmap, heatmaps
+from restudy.methods.similarity import spearman
 
 CONTROLS = ("edges", "noise")
 """Maps that know no model: the first can never change, the second never stays."""

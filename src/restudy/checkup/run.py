@@ -16,10 +16,10 @@ from restudy.checkup.images import Images
 from restudy.checkup.judge import VERDICTS, perturbation_verdicts, randomization_verdicts, refusals
 from restudy.checkup.page import page
 from restudy.errors import ConfigError
-from restudy.models import derive_seed
+from restudy.methods.models import derive_seed
+from restudy.methods.relevance import applicable, heatmap
 from restudy.own_model import as_typed, called_on, check_device, check_folder, one_line
 from restudy.plotting.save import figure_bytes
-from restudy.relevance import applicable, heatmap
 from restudy.results import table_bytes, write_atomically
 
 if TYPE_CHECKING:

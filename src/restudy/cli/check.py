@@ -52,7 +52,7 @@ def check(
     from restudy.checkup.images import input_channels, load_images
     from restudy.checkup.judge import summary
     from restudy.checkup.run import METHODS, Options, check_model
-    from restudy.landscape.load import load_model
+    from restudy.methods.landscape.load import load_model
     from restudy.own_model import check_folder
 
     wanted = METHODS if methods is None else _names(methods)

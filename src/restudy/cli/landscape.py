@@ -33,8 +33,8 @@ def landscape(
     """Train a model of your own and look at its loss on the way: smoothness along the gradient, covariate shift."""
     from pathlib import Path
 
-    from restudy.landscape.inspect import Options, inspect_model
-    from restudy.landscape.load import load_data, load_model, numbers
+    from restudy.methods.landscape.inspect import Options, inspect_model
+    from restudy.methods.landscape.load import load_data, load_model, numbers
     from restudy.own_model import check_folder
 
     measured = tuple(name.strip() for name in layers.split(",") if name.strip())

@@ -48,11 +48,11 @@ def sweep(
     from pathlib import Path
 
     from restudy.errors import ConfigError
-    from restudy.landscape.load import named
+    from restudy.methods.landscape.load import named
+    from restudy.methods.sweeps.measurements import BETTER
+    from restudy.methods.sweeps.texts import pair, whole_numbers
+    from restudy.methods.sweeps.user import Options, sweep_function
     from restudy.own_model import check_folder
-    from restudy.sweeps.measurements import BETTER
-    from restudy.sweeps.texts import pair, whole_numbers
-    from restudy.sweeps.user import Options, sweep_function
 
     low, high = (0.0, 0.0) if momentum == "none" else pair("--momentum", momentum)
     if momentum != "none" and not 0 <= low < high < 1:

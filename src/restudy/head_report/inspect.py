@@ -19,7 +19,7 @@ from restudy.errors import ConfigError
 from restudy.head_report.adapters import Attention, find_attention, observing, remove_heads, shut
 from restudy.head_report.data import IGNORED, check_outputs, prepared
 from restudy.head_report.page import head_figure, page
-from restudy.heads.observe import confidence, offset_hits
+from restudy.methods.heads.observe import confidence, offset_hits
 from restudy.own_model import as_typed, called_on, check_device, check_folder, watched_embeddings
 from restudy.plotting.save import figure_bytes
 from restudy.results import table_bytes, write_atomically

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from restudy.errors import ConfigError
-from restudy.landscape.load import NPZ, UNREADABLE, called
-from restudy.landscape.load import load_model as load_function
+from restudy.methods.landscape.load import NPZ, UNREADABLE, called
+from restudy.methods.landscape.load import load_model as load_function
 from restudy.own_model import one_line
 
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from restudy.attribution import benchmark
+from restudy.methods.attribution import benchmark
 from restudy.peers import import_peer
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from tests.unit.attribution.attribution_nets import CAPTUM_READABLE, Plain, Residual, batch, relative, seeded
 
-from restudy.attribution import attribute
+from restudy.methods.attribution import attribute
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-9}
 cases = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.unit.attribution.attribution_nets import Perceptron, Plain, Residual, batch, seeded
 from torch import nn
 
-from restudy.attribution import NotApplicable, attribute, attribute_many, get_method, input_only, methods
 from restudy.errors import ConfigError
+from restudy.methods.attribution import NotApplicable, attribute, attribute_many, get_method, input_only, methods
 
 NAMES = list(methods())
 SMALL = {

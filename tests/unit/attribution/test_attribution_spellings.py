@@ -6,8 +6,8 @@ import torch.nn.functional as F
 from tests.unit.attribution.attribution_nets import SPELLINGS, SPELLINGS6, Plain, Residual, batch, seeded
 from torch import nn
 
-from restudy.attribution import NotApplicable, applicable, attribute, attribute_many, methods
 from restudy.errors import ConfigError
+from restudy.methods.attribution import NotApplicable, applicable, attribute, attribute_many, methods
 
 SMALL = {
     name: {key: value for key, value in {"samples": 3, "steps": 4}.items() if key in known}

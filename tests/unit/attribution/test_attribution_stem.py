@@ -5,9 +5,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from restudy.attribution import attribute
-from restudy.attribution.passes import Forward
-from restudy.attribution.stem import find_stem
+from restudy.methods.attribution import attribute
+from restudy.methods.attribution.passes import Forward
+from restudy.methods.attribution.stem import find_stem
 
 
 def plain_gradient(net, x, y):

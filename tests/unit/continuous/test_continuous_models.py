@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from restudy.continuous import (
+from restudy.methods.continuous import (
     ContinuousFlow,
     LatentOde,
     PlanarField,
@@ -21,9 +21,9 @@ from restudy.continuous import (
     benchmark,
     log_abs_det,
 )
-from restudy.continuous.flow import normal_log_density
-from restudy.continuous.jacobian import full_jacobian
-from restudy.continuous.planar import StablePlanarFlow
+from restudy.methods.continuous.flow import normal_log_density
+from restudy.methods.continuous.jacobian import full_jacobian
+from restudy.methods.continuous.planar import StablePlanarFlow
 
 
 def flow(seed: int = 0, width: int = 6, tolerance: float = 1e-9) -> ContinuousFlow:

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate
 
-from restudy.continuous import (
+from restudy.errors import ConfigError
+from restudy.methods.continuous import (
     ConvField,
     MlpField,
     OdeBlock,
@@ -25,8 +26,7 @@ from restudy.continuous import (
     saved_bytes,
     solve_with_scipy,
 )
-from restudy.continuous.solve import ADAPTIVE, FIXED
-from restudy.errors import ConfigError
+from restudy.methods.continuous.solve import ADAPTIVE, FIXED
 
 HORIZON = 5.0
 

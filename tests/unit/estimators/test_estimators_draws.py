@@ -8,10 +8,10 @@ import torch
 from scipy import stats
 
 from restudy.errors import ConfigError
-from restudy.estimators import GumbelSoftmax, Marginal, RaoBlackwell, Relax, ScoreFunction, TableObjective
-from restudy.estimators.gumbel import annealed
-from restudy.estimators.relax import conditional_gumbel
-from restudy.estimators.sampling import draw, draw_outside, most_probable, outside_mass
+from restudy.methods.estimators import GumbelSoftmax, Marginal, RaoBlackwell, Relax, ScoreFunction, TableObjective
+from restudy.methods.estimators.gumbel import annealed
+from restudy.methods.estimators.relax import conditional_gumbel
+from restudy.methods.estimators.sampling import draw, draw_outside, most_probable, outside_mass
 
 N = 40_000
 UNBIASED = {

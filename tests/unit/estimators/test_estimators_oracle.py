@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from restudy.errors import ConfigError
-from restudy.estimators import optimal_k, rao_blackwell_moments, top_k
-from restudy.estimators.oracle import fourth_moment, second_sample_moments
+from restudy.methods.estimators import optimal_k, rao_blackwell_moments, top_k
+from restudy.methods.estimators.oracle import fourth_moment, second_sample_moments
 from restudy.studies.rao_blackwell import bernoulli
 
 PLAIN = {

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from restudy.errors import ConfigError
-from restudy.heads import head_relevance
-from restudy.heads.relevance import add_relevance, attention_relevance, linear_relevance, norm_relevance
-from restudy.transformer import Shape, Transformer
+from restudy.methods.heads import head_relevance
+from restudy.methods.heads.relevance import add_relevance, attention_relevance, linear_relevance, norm_relevance
+from restudy.methods.transformer import Shape, Transformer
 
 torch.set_num_threads(1)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from restudy.heads import (
+from restudy.methods.heads import (
     ablation,
     confidence,
     cross_entropy,
@@ -17,7 +17,7 @@ from restudy.heads import (
     sentence_losses,
     word_scores,
 )
-from restudy.transformer import Shape, Transformer, remove_heads
+from restudy.methods.transformer import Shape, Transformer, remove_heads
 
 torch.set_num_threads(1)
 # One sentence of three tokens and EOS, one head; one of two tokens, EOS and padding.

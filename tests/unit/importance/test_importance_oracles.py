@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.distributions import MultivariateNormal
 
 from restudy.errors import ConfigError
-from restudy.importance import (
+from restudy.methods.importance import (
     DeepGaussianAutoencoder,
     LinearGaussian,
     active_units,
@@ -31,7 +31,7 @@ from restudy.importance import (
     moments,
     unit_variances,
 )
-from restudy.importance.gradients import Objective
+from restudy.methods.importance.gradients import Objective
 
 SHAPES = [((3,), (5,)), ((4, 2), (6, 5)), ((3, 2, 2), (4, 4, 4))]
 

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from restudy.infilling.concrete import concrete_sample, pixel_probabilities, upsampled
+from restudy.methods.infilling.concrete import concrete_sample, pixel_probabilities, upsampled
 
 
 def test_samples_equal_captums_given_the_same_noise(monkeypatch: pytest.MonkeyPatch) -> None:

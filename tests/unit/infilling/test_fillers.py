@@ -8,11 +8,21 @@ import torch
 from scipy.ndimage import gaussian_filter
 
 from restudy.errors import ConfigError
-from restudy.infilling import Blur, Constant, Generative, Infiller, Known, Local, RandomColour, Regression, composite
-from restudy.infilling.fitting import fit_gan, fit_regression, fit_vae, shown_to_net
-from restudy.infilling.holes import random_holes
-from restudy.infilling.nets import ConditionalVae, Generator, PatchDiscriminator
-from restudy.infilling.noise import Noise
+from restudy.methods.infilling import (
+    Blur,
+    Constant,
+    Generative,
+    Infiller,
+    Known,
+    Local,
+    RandomColour,
+    Regression,
+    composite,
+)
+from restudy.methods.infilling.fitting import fit_gan, fit_regression, fit_vae, shown_to_net
+from restudy.methods.infilling.holes import random_holes
+from restudy.methods.infilling.nets import ConditionalVae, Generator, PatchDiscriminator
+from restudy.methods.infilling.noise import Noise
 
 torch.manual_seed(0)
 IMAGES = torch.rand(5, 1, 28, 28)

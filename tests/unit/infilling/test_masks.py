@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from restudy.errors import ConfigError
-from restudy.infilling import Blur, Constant, Generative, Settings, bbmp, fido, log_odds, occlusion
-from restudy.infilling.nets import Generator
-from restudy.infilling.objectives import objective_score, penalised_area, saliency
+from restudy.methods.infilling import Blur, Constant, Generative, Settings, bbmp, fido, log_odds, occlusion
+from restudy.methods.infilling.nets import Generator
+from restudy.methods.infilling.objectives import objective_score, penalised_area, saliency
 
 FAST = Settings(grid=7, iterations=60, learning_rate=0.3, samples=4)
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from restudy.infilling import Constant, composite
-from restudy.infilling.quality import neighbour_distance, seam
-from restudy.infilling.regions import (
+from restudy.methods.infilling import Constant, composite
+from restudy.methods.infilling.quality import neighbour_distance, seam
+from restudy.methods.infilling.regions import (
     area_under_curve,
     bounding_box,
     box_iou,

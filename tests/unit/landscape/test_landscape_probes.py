@@ -13,7 +13,7 @@ from scipy import stats
 from torch import Tensor, nn
 
 from restudy.errors import ConfigError
-from restudy.landscape import (
+from restudy.methods.landscape import (
     Probe,
     along_gradient,
     covariate_shift,
@@ -26,8 +26,8 @@ from restudy.landscape import (
     top_eigenvalue,
     wasserstein,
 )
-from restudy.landscape.curvature import hessian_vector
-from restudy.normalization import noisy_batch_norm
+from restudy.methods.landscape.curvature import hessian_vector
+from restudy.methods.normalization import noisy_batch_norm
 
 torch.manual_seed(0)
 IMAGES, LABELS = torch.randn(12, 1, 6, 6), torch.randint(0, 3, (12,))

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from restudy.cli.landscape import landscape
 from restudy.errors import ConfigError
-from restudy.landscape import benchmark
-from restudy.landscape.load import load_data, load_model, numbers
+from restudy.methods.landscape import benchmark
+from restudy.methods.landscape.load import load_data, load_model, numbers
 from restudy.results import read_table
 
 MODEL = """

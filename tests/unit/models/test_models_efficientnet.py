@@ -5,12 +5,12 @@ import skimage.data
 import torch
 from torch import nn
 
-from restudy.attribution import applicable, attribute_many, methods
 from restudy.data import imagenet_lite0
 from restudy.errors import DataError
-from restudy.models import layers_top_down
-from restudy.models.efficientnet import PACKAGE, fold_batch_norms, load_lite0, scale_pixels
-from restudy.randomization import cascade
+from restudy.methods.attribution import applicable, attribute_many, methods
+from restudy.methods.models import layers_top_down
+from restudy.methods.models.efficientnet import PACKAGE, fold_batch_norms, load_lite0, scale_pixels
+from restudy.methods.randomization import cascade
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from restudy.errors import ConfigError
-from restudy.models import MLP, Layer, SmallCNN, derive_seed, find_layer, layers_top_down
-from restudy.models.initializers import initialize_module, truncated_normal
+from restudy.methods.models import MLP, Layer, SmallCNN, derive_seed, find_layer, layers_top_down
+from restudy.methods.models.initializers import initialize_module, truncated_normal
 
 
 def test_small_cnn_is_the_papers():

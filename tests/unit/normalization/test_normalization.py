@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from restudy.errors import ConfigError
-from restudy.normalization import (
+from restudy.methods.normalization import (
     AffineNoise,
     BatchNorm,
     LpNorm,

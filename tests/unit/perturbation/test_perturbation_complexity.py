@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from restudy.errors import ConfigError
-from restudy.perturbation import entropy_bits, grey_levels, png_bytes, total_variation
+from restudy.methods.perturbation import entropy_bits, grey_levels, png_bytes, total_variation
 
 NOISE = np.random.default_rng(0).normal(size=(2, 32, 32))
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from restudy.errors import ConfigError
-from restudy.perturbation import (
+from restudy.methods.perturbation import (
     Fill,
     Grid,
     abpc,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from restudy.attribution.benchmark import problem
-from restudy.perturbation import benchmark
+from restudy.methods.attribution.benchmark import problem
+from restudy.methods.perturbation import benchmark
 
 pytestmark = pytest.mark.peers
 

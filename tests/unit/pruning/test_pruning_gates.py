@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from restudy.errors import ConfigError
-from restudy.pruning import (
+from restudy.methods.pruning import (
     HardConcrete,
     HeadGates,
     cumulative,

@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from restudy.attribution import attribute, methods
 from restudy.errors import ConfigError
-from restudy.models import MLP, SmallCNN, layers_top_down
-from restudy.randomization import cascade, independent, randomization_test, reinitialize
+from restudy.methods.attribution import attribute, methods
+from restudy.methods.models import MLP, SmallCNN, layers_top_down
+from restudy.methods.randomization import cascade, independent, randomization_test, reinitialize
 
 
 def net(seed=0):

@@ -9,10 +9,10 @@ from tests.unit.relevance.relevance_nets import Residual, Vgg, inputs, seeded, z
 from torch import nn
 
 from restudy.errors import ConfigError
-from restudy.models import SmallCNN
-from restudy.models.efficientnet import fold_batch_norms
-from restudy.relevance import attribute, conservation
-from restudy.relevance.benchmark import by_zennit
+from restudy.methods.models import SmallCNN
+from restudy.methods.models.efficientnet import fold_batch_norms
+from restudy.methods.relevance import attribute, conservation
+from restudy.methods.relevance.benchmark import by_zennit
 
 OPTIONS = {"lrp_epsilon": {"epsilon": 0.01}, "lrp_alpha_beta": {"alpha": 2.0, "beta": 1.0, "stabilizer": 1e-6}}
 

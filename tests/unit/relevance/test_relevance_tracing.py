@@ -8,10 +8,10 @@ import torch.nn.functional as F
 from tests.unit.relevance.relevance_nets import ACTIVATIONS, SUMS, Residual, Vgg, inputs, seeded
 from torch import nn
 
-from restudy import attribution, relevance
 from restudy.errors import ConfigError
-from restudy.models.efficientnet import fold_batch_norms, load_lite0
-from restudy.relevance import NotApplicable, applicable, attribute, heatmaps
+from restudy.methods import attribution, relevance
+from restudy.methods.models.efficientnet import fold_batch_norms, load_lite0
+from restudy.methods.relevance import NotApplicable, applicable, attribute, heatmaps
 
 NEW = ("lrp_epsilon", "lrp_alpha_beta", "deconvolution_no_switches")
 TARGET = torch.tensor([0, 4, 2])

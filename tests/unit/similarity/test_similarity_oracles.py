@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from restudy.errors import ConfigError
-from restudy.similarity import (
+from restudy.methods.similarity import (
     METRICS,
     Reference,
     compare,
@@ -24,7 +24,7 @@ from restudy.similarity import (
     ssim,
     unit_max,
 )
-from restudy.similarity.ssim import image_ssim
+from restudy.methods.similarity.ssim import image_ssim
 
 RNG = np.random.default_rng(0)
 

@@ -12,7 +12,7 @@ from scipy.optimize import curve_fit
 from torch import nn
 
 from restudy.errors import ConfigError
-from restudy.sweeps import (
+from restudy.methods.sweeps import (
     bootstrap_scaling,
     edge_of,
     fit_scaling,
@@ -21,8 +21,8 @@ from restudy.sweeps import (
     noise_scale,
     outer_advantage,
 )
-from restudy.sweeps.gradients import squared_norms
-from restudy.sweeps.search import Range, sobol
+from restudy.methods.sweeps.gradients import squared_norms
+from restudy.methods.sweeps.search import Range, sobol
 
 SIZES = np.array([4.0, 16, 64, 256, 1024, 4096])
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from restudy.errors import ConfigError
-from restudy.sweeps import (
+from restudy.methods.sweeps import (
     apply_example_budget,
     apply_step_budget,
     best_errors,

@@ -11,9 +11,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from restudy.errors import ConfigError, ResultError
-from restudy.sweeps import benchmark
-from restudy.sweeps.programs import RULES, Rule, build, is_mlp
-from restudy.sweeps.trainer import Batches, Run, Task, Trial, measured_steps, train_stack
+from restudy.methods.sweeps import benchmark
+from restudy.methods.sweeps.programs import RULES, Rule, build, is_mlp
+from restudy.methods.sweeps.trainer import Batches, Run, Task, Trial, measured_steps, train_stack
 
 torch.set_num_threads(1)
 

@@ -9,10 +9,10 @@ from click.testing import CliRunner
 
 from restudy.cli.sweep import sweep
 from restudy.errors import ConfigError
+from restudy.methods.sweeps.protocol import run_trial
+from restudy.methods.sweeps.texts import pair, whole_numbers
+from restudy.methods.sweeps.user import Options, sweep_function
 from restudy.results import read_table
-from restudy.sweeps.protocol import run_trial
-from restudy.sweeps.texts import pair, whole_numbers
-from restudy.sweeps.user import Options, sweep_function
 
 MODULE = """
 import math
@@ -74,7 +74,7 @@ def test_a_second_call_trains_only_what_is_missing(here: Path) -> None:
 
 
 def test_trials_of_another_source_are_not_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import restudy.sweeps.user as user
+    import restudy.methods.sweeps.user as user
 
     source = ["one"]
     monkeypatch.setattr(user, "_source", lambda train: source[0])

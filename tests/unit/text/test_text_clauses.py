@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from restudy.text.clauses import (
+from restudy.methods.text.clauses import (
     CLOSERS,
     ENDS,
     Unit,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from restudy.text import RELATIONS, Language, bleu_statistics, corpus_bleu
-from restudy.text.grammar import EOS, FIRST_PIECE, PLURAL, SPECIALS, Sizes
+from restudy.methods.text import RELATIONS, Language, bleu_statistics, corpus_bleu
+from restudy.methods.text.grammar import EOS, FIRST_PIECE, PLURAL, SPECIALS, Sizes
 
 SENTENCES = list(Language(3).sentences(2000, 4))
 

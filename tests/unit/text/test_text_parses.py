@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from restudy.errors import ConfigError
-from restudy.text.grammar import ADVMOD, AMOD, DOBJ, NSUBJ
-from restudy.text.parses import Parse, agreement, modern, parses
+from restudy.methods.text.grammar import ADVMOD, AMOD, DOBJ, NSUBJ
+from restudy.methods.text.parses import Parse, agreement, modern, parses
 
 VERBS = {"make", "go", "cry", "put", "hate", "hat", "dwell", "come", "teach", "tee"}
 

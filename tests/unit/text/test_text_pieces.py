@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from restudy.errors import ConfigError
-from restudy.text import pieces
-from restudy.text.pieces import NAMES, UNKNOWN, Pieces
+from restudy.methods.text import pieces
+from restudy.methods.text.pieces import NAMES, UNKNOWN, Pieces
 
 pytest.importorskip("tokenizers", reason="needs the optional group text")
 
@@ -67,7 +67,7 @@ def test_the_most_frequent_pairs_are_merged_first() -> None:
 
 def test_another_process_learns_the_same() -> None:
     script = (
-        "import sys, hashlib; from restudy.text.pieces import Pieces;"
+        "import sys, hashlib; from restudy.methods.text.pieces import Pieces;"
         "print(hashlib.sha256(repr(Pieces([sys.stdin.read().split()], 120).texts).encode()).hexdigest())"
     )
     command = [sys.executable, "-c", script]

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from restudy.errors import ConfigError, RestudyError, ResultError
-from restudy.models import SmallCNN
-from restudy.training import evaluate, load_checkpoint, save_checkpoint, train_classifier
+from restudy.methods.models import SmallCNN
+from restudy.methods.training import evaluate, load_checkpoint, save_checkpoint, train_classifier
 
 
 def data(number=96, size=12):

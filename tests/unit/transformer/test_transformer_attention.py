@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from restudy.errors import ConfigError
-from restudy.transformer import (
+from restudy.methods.transformer import (
     KINDS,
     MultiHeadAttention,
     Shape,

@@ -7,7 +7,7 @@ import itertools
 import pytest
 import torch
 
-from restudy.transformer import Shape, Transformer, beam, greedy
+from restudy.methods.transformer import Shape, Transformer, beam, greedy
 
 torch.set_num_threads(1)
 BOS, EOS = 1, 2

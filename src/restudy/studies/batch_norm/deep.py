@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from restudy.bench.context import Context, Outputs
-from restudy.landscape import Probe, geometric, layer_parameters
+from restudy.methods.landscape import Probe, geometric, layer_parameters
 from restudy.studies.batch_norm.descend import State, descend, probe_steps
 from restudy.studies.batch_norm.linear import DeepLinear, Regression, regression
 from restudy.studies.batch_norm.nets import split

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from restudy.errors import ResultError
-from restudy.training.checkpoint import load_checkpoint, save_checkpoint
+from restudy.methods.training.checkpoint import load_checkpoint, save_checkpoint
 
 Rows = dict[str, list[dict[str, Any]]]
 

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from restudy.bench.context import Context, Outputs
-from restudy.landscape import Probe, covariate_shift, layer_parameters
-from restudy.models import derive_seed
-from restudy.normalization import (
+from restudy.methods.landscape import Probe, covariate_shift, layer_parameters
+from restudy.methods.models import derive_seed
+from restudy.methods.normalization import (
     batch_norm,
     gradient_reduction,
     matching_affine,

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from restudy.errors import ConfigError
-from restudy.models import derive_seed
-from restudy.normalization import BatchNorm, LpNorm
+from restudy.methods.models import derive_seed
+from restudy.methods.normalization import BatchNorm, LpNorm
 
 NORMS: dict[str, Callable[[int], nn.Module] | None] = {
     "std": None,

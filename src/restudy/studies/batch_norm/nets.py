@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from restudy.errors import ConfigError
-from restudy.models import derive_seed
-from restudy.normalization import AffineNoise, BatchNorm, LpNorm
+from restudy.methods.models import derive_seed
+from restudy.methods.normalization import AffineNoise, BatchNorm, LpNorm
 
 FACTORS = (1, 2, 4, 4, 8, 8, 8, 8)
 """Channels of the convolutions over the width; 64 gives VGG-A."""

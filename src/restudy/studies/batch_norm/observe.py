@@ -11,7 +11,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor, nn
 
-from restudy.landscape import (
+from restudy.methods.landscape import (
     Along,
     Probe,
     along_gradient,
@@ -23,8 +23,8 @@ from restudy.landscape import (
     top_eigenvalue,
     wasserstein,
 )
-from restudy.landscape.distributions import units_first
-from restudy.landscape.probe import Objective
+from restudy.methods.landscape.distributions import units_first
+from restudy.methods.landscape.probe import Objective
 from restudy.studies.batch_norm.descend import State
 
 _RUN = [("run", pa.string()), ("arm", pa.string()), ("rate", pa.float64()), ("seed", pa.int64())]

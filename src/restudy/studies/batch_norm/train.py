@@ -13,12 +13,12 @@ from torch import Tensor, nn
 
 from restudy.bench.context import Context, Outputs
 from restudy.data import fashion_mnist
-from restudy.landscape import Probe, geometric, layer_parameters
-from restudy.models import derive_seed
+from restudy.methods.landscape import Probe, geometric, layer_parameters
+from restudy.methods.models import derive_seed
+from restudy.methods.training import evaluate, keep_freed_memory
 from restudy.studies.batch_norm.descend import State, descend, probe_steps
 from restudy.studies.batch_norm.nets import CLASSES, DEPTH, VGG, split
 from restudy.studies.batch_norm.observe import Settings, Watch, labelled, probe_rows, schema_of
-from restudy.training import evaluate, keep_freed_memory
 
 MEAN, SPREAD = 0.286, 0.353  # of Fashion-MNIST's training pixels
 LAST = 0.1

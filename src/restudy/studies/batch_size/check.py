@@ -13,11 +13,11 @@ import torch.nn.functional as F
 from torch import nn
 
 from restudy.bench.context import Context, Outputs
-from restudy.models import derive_seed
+from restudy.methods.models import derive_seed
+from restudy.methods.sweeps import apply_example_budget, apply_step_budget, best_errors, noise_scale, steps_to_result
+from restudy.methods.sweeps.programs import RULES, Rule, build
+from restudy.methods.sweeps.trainer import METRICS
 from restudy.studies.batch_size.tidy import IDENTITIES
-from restudy.sweeps import apply_example_budget, apply_step_budget, best_errors, noise_scale, steps_to_result
-from restudy.sweeps.programs import RULES, Rule, build
-from restudy.sweeps.trainer import METRICS
 
 STATUSES = ("complete", "complete", "complete", "infeasible", "incomplete")
 SEED = 0

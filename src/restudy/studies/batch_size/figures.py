@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from restudy.methods.sweeps import bootstrap_scaling, fit_scaling
 from restudy.plotting.style import figure, style
 from restudy.studies.batch_size.drawing import (
     LOOKS,
@@ -23,7 +24,6 @@ from restudy.studies.batch_size.drawing import (
 from restudy.studies.batch_size.rate_figures import learning_rates, search_box
 from restudy.studies.batch_size.side_figures import budgets_figure, example_cost, noise_figure
 from restudy.studies.batch_size.tidy import HALF, MOMENTUM, outcomes, seeds_of
-from restudy.sweeps import bootstrap_scaling, fit_scaling
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,12 +10,12 @@ import pyarrow as pa
 import torch
 from torch import nn
 
-from restudy.models import derive_seed
-from restudy.sweeps import best_errors, steps_to_result
-from restudy.sweeps.gradients import squared_norms
-from restudy.sweeps.programs import Program
-from restudy.sweeps.search import Range, sobol
-from restudy.sweeps.trainer import Task, Trial
+from restudy.methods.models import derive_seed
+from restudy.methods.sweeps import best_errors, steps_to_result
+from restudy.methods.sweeps.gradients import squared_norms
+from restudy.methods.sweeps.programs import Program
+from restudy.methods.sweeps.search import Range, sobol
+from restudy.methods.sweeps.trainer import Task, Trial
 
 RERUN, FROZEN, LINEAR, SQUARE_ROOT = 100, 200, 300, 400
 """First trial number of each kind; searches have lower numbers."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
+from restudy.methods.sweeps import COMPLETE, INFEASIBLE, edge_of, feasible_shares, outer_advantage
 from restudy.studies.batch_size.tidy import (
     CONVEX,
     DEEP,
@@ -26,7 +27,6 @@ from restudy.studies.batch_size.tidy import (
     seeds_of,
     where,
 )
-from restudy.sweeps import COMPLETE, INFEASIBLE, edge_of, feasible_shares, outer_advantage
 
 Statistic = Callable[[Tables], pa.Table]
 MAY_BEAT = 0.9

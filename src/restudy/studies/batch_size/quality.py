@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from restudy.methods.sweeps import apply_example_budget, apply_step_budget, best_errors
 from restudy.studies.batch_size.tidy import SGD, Tables, budgets, replicates, seeds_of, where
-from restudy.sweeps import apply_example_budget, apply_step_budget, best_errors
 
 
 def shared_budgets(tables: Tables, workload: str) -> tuple[int, int]:

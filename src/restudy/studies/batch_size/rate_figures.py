@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from restudy.methods.sweeps import COMPLETE, INFEASIBLE
+from restudy.methods.sweeps.validity import OUTER
 from restudy.plotting.style import COLOURS, figure, style
 from restudy.studies.batch_size.drawing import GUIDE, NAMES, geometric_mean, styled, workloads_of
 from restudy.studies.batch_size.rules import capped_steps, expected_log_least
@@ -21,8 +23,6 @@ from restudy.studies.batch_size.tidy import (
     seeds_of,
     where,
 )
-from restudy.sweeps import COMPLETE, INFEASIBLE
-from restudy.sweeps.validity import OUTER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

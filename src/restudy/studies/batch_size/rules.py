@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from restudy.methods.sweeps import COMPLETE
 from restudy.studies.batch_size.tidy import BySeed, Tables, budgets, column, outcomes, seeds_of, where
-from restudy.sweeps import COMPLETE
 
 Array = npt.NDArray[np.float64]
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
+from restudy.methods.sweeps import fit_scaling, noise_scale
 from restudy.plotting.style import COLOURS, MARKERS, figure, style
 from restudy.studies.batch_size.drawing import GUIDE, LOOKS, NAMES, curves, workloads_of
 from restudy.studies.batch_size.quality import errors_under, shared_budgets
 from restudy.studies.batch_size.tidy import SGD, Tables, budgets, seeds_of, where
-from restudy.sweeps import fit_scaling, noise_scale
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

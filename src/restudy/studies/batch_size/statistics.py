@@ -13,6 +13,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from restudy.methods.sweeps import fit_scaling, local_slopes, log_slope, noise_scale
 from restudy.studies.batch_size import rules
 from restudy.studies.batch_size.gates import (
     enough_feasible,
@@ -53,7 +54,6 @@ from restudy.studies.batch_size.tidy import (
     seeds_of,
     where,
 )
-from restudy.sweeps import fit_scaling, local_slopes, log_slope, noise_scale
 
 __all__ = [
     "enough_feasible",

@@ -14,7 +14,11 @@ import pyarrow.compute as pc
 
 from restudy.bench.context import Context, Outputs
 from restudy.errors import ConfigError
-from restudy.models import derive_seed
+from restudy.methods.models import derive_seed
+from restudy.methods.sweeps import best_errors, first_steps
+from restudy.methods.sweeps.search import Range
+from restudy.methods.sweeps.trainer import Result, Run, Task, Trial, train_stack
+from restudy.methods.training import keep_freed_memory
 from restudy.studies.batch_size.follow import best_of, follow_ups, noise_look
 from restudy.studies.batch_size.tidy import BOXES, MEASUREMENTS, NOISE, TRIALS
 from restudy.studies.batch_size.workloads import (
@@ -26,10 +30,6 @@ from restudy.studies.batch_size.workloads import (
     searched,
     step_budget,
 )
-from restudy.sweeps import best_errors, first_steps
-from restudy.sweeps.search import Range
-from restudy.sweeps.trainer import Result, Run, Task, Trial, train_stack
-from restudy.training import keep_freed_memory
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from restudy.sweeps import fewest_steps
+from restudy.methods.sweeps import fewest_steps
 
 Tables = Mapping[str, pa.Table]
 BySeed = dict[int, float]

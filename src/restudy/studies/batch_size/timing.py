@@ -11,11 +11,11 @@ import pyarrow as pa
 import torch
 
 from restudy.bench.context import Context, Outputs
-from restudy.models import derive_seed
+from restudy.methods.models import derive_seed
+from restudy.methods.sweeps.programs import build
+from restudy.methods.training import keep_freed_memory
 from restudy.studies.batch_size.tidy import SGD, TIMINGS
 from restudy.studies.batch_size.workloads import CLASSES, make_model, parse
-from restudy.sweeps.programs import build
-from restudy.training import keep_freed_memory
 
 
 def time_steps(

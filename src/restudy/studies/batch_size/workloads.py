@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from restudy.data import fashion_mnist, mnist5k
 from restudy.data.dataset import ImageSet
 from restudy.errors import ConfigError
-from restudy.models import derive_seed
-from restudy.sweeps.programs import RULES, Rule
-from restudy.sweeps.search import Range, sobol
-from restudy.sweeps.trainer import Task, Trial
+from restudy.methods.models import derive_seed
+from restudy.methods.sweeps.programs import RULES, Rule
+from restudy.methods.sweeps.search import Range, sobol
+from restudy.methods.sweeps.trainer import Task, Trial
 
 CLASSES = 10
 HIDDEN: dict[str, tuple[int, ...]] = {

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from restudy.bench.context import Context, Outputs
-from restudy.infilling import Constant, Settings, fido, log_odds
-from restudy.infilling.concrete import concrete_sample, pixel_logits
-from restudy.infilling.objectives import Objective, objective_score, penalised_area, saliency
-from restudy.models import derive_seed
+from restudy.methods.infilling import Constant, Settings, fido, log_odds
+from restudy.methods.infilling.concrete import concrete_sample, pixel_logits
+from restudy.methods.infilling.objectives import Objective, objective_score, penalised_area, saliency
+from restudy.methods.models import derive_seed
 from restudy.studies.counterfactual_infill.nets import SceneCNN
 from restudy.studies.counterfactual_infill.scenes import make
 from restudy.studies.counterfactual_infill.tidy import IDENTITIES

@@ -11,12 +11,12 @@ from torch import Tensor
 
 from restudy.bench.context import Context, Outputs
 from restudy.errors import RestudyError
-from restudy.infilling import Masks, Settings, bbmp, fido
-from restudy.models import derive_seed
+from restudy.methods.infilling import Masks, Settings, bbmp, fido
+from restudy.methods.models import derive_seed
+from restudy.methods.training import keep_freed_memory, load_checkpoint, save_checkpoint
 from restudy.studies.counterfactual_infill.nets import Nets, load_nets
 from restudy.studies.counterfactual_infill.scenes import Scenes, make
 from restudy.studies.counterfactual_infill.tidy import TRACES
-from restudy.training import keep_freed_memory, load_checkpoint, save_checkpoint
 
 BUDGET = 50.0
 """Penalty of hiding everything in the paper: .001 per pixel of 224 x 224."""

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from restudy.bench.context import Context, Outputs
-from restudy.infilling import Noise, composite, log_odds
-from restudy.infilling.quality import neighbour_distance, seam
-from restudy.models import derive_seed
+from restudy.methods.infilling import Noise, composite, log_odds
+from restudy.methods.infilling.quality import neighbour_distance, seam
+from restudy.methods.models import derive_seed
+from restudy.methods.training import keep_freed_memory
 from restudy.studies.counterfactual_infill.nets import Nets, load_nets
 from restudy.studies.counterfactual_infill.scenes import Scenes, empty_squares, make, square_masks
 from restudy.studies.counterfactual_infill.tidy import FILLS, PICTURES
-from restudy.training import keep_freed_memory
 
 NAMES = ("zeros", "mean", "blur", "noise", "local", "vae", "gan", "judge", "ground")
 

@@ -16,10 +16,10 @@ from scipy.stats import rankdata
 from torch import Tensor
 
 from restudy.bench.context import Context, Outputs
-from restudy.infilling import Noise, composite, log_odds, occlusion
-from restudy.infilling.concrete import upsampled
-from restudy.infilling.objectives import saliency
-from restudy.infilling.regions import (
+from restudy.methods.infilling import Noise, composite, log_odds, occlusion
+from restudy.methods.infilling.concrete import upsampled
+from restudy.methods.infilling.objectives import saliency
+from restudy.methods.infilling.regions import (
     area_under_curve,
     bounding_box,
     box_iou,
@@ -30,11 +30,11 @@ from restudy.infilling.regions import (
     removal_fractions,
     removal_ranks,
 )
-from restudy.models import derive_seed
+from restudy.methods.models import derive_seed
+from restudy.methods.training import keep_freed_memory
 from restudy.studies.counterfactual_infill.nets import Nets, load_nets
 from restudy.studies.counterfactual_infill.scenes import Scenes
 from restudy.studies.counterfactual_infill.tidy import AGREEMENT, BOXES, CURVES, MAPS, PICTURES
-from restudy.training import keep_freed_memory
 
 THRESHOLDS = tuple(round(0.1 * i, 1) for i in range(1, 10))
 JUDGES = ("judge", "ground")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from restudy.infilling import Blur, Constant, Generative, Infiller, Known, Local, RandomColour, Regression
-from restudy.infilling.nets import ConditionalVae, Generator
-from restudy.models import derive_seed
+from restudy.methods.infilling import Blur, Constant, Generative, Infiller, Known, Local, RandomColour, Regression
+from restudy.methods.infilling.nets import ConditionalVae, Generator
+from restudy.methods.models import derive_seed
 
 NETS = ("classifier", "second", "vae", "gan", "judge")
 HEURISTICS = ("mean", "blur", "noise")

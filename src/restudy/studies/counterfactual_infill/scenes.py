@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from restudy.data import fashion_mnist, photos
-from restudy.models import derive_seed
+from restudy.methods.models import derive_seed
 
 TEXTURES = ("brick", "grass", "gravel")
 GROUND_MEAN, GROUND_SPREAD = 0.35, 0.12

@@ -12,15 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from restudy.bench.context import Context, Outputs
-from restudy.infilling import fit_gan, fit_regression, fit_vae
-from restudy.infilling.fitting import shown_to_net
-from restudy.infilling.holes import random_holes
-from restudy.infilling.nets import LATENT, ConditionalVae, Generator
-from restudy.models import derive_seed
+from restudy.methods.infilling import fit_gan, fit_regression, fit_vae
+from restudy.methods.infilling.fitting import shown_to_net
+from restudy.methods.infilling.holes import random_holes
+from restudy.methods.infilling.nets import LATENT, ConditionalVae, Generator
+from restudy.methods.models import derive_seed
+from restudy.methods.training import evaluate, keep_freed_memory, load_checkpoint, save_checkpoint, train_classifier
 from restudy.studies.counterfactual_infill.nets import SceneCNN
 from restudy.studies.counterfactual_infill.scenes import Scenes, make
 from restudy.studies.counterfactual_infill.tidy import LOSSES, TRAINING
-from restudy.training import evaluate, keep_freed_memory, load_checkpoint, save_checkpoint, train_classifier
 
 LOSS_POINTS = 60
 FITS: dict[str, Callable[..., Any]] = {"vae": fit_vae, "gan": fit_gan, "judge": fit_regression}

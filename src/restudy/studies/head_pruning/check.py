@@ -9,11 +9,18 @@ import torch
 from torch import Tensor, nn
 
 from restudy.bench.context import Context, Outputs
-from restudy.heads import head_relevance
-from restudy.models import derive_seed
-from restudy.pruning import cumulative, deterministic_gate, gate_moments, probability_one, probability_open, sample_gate
+from restudy.methods.heads import head_relevance
+from restudy.methods.models import derive_seed
+from restudy.methods.pruning import (
+    cumulative,
+    deterministic_gate,
+    gate_moments,
+    probability_one,
+    probability_open,
+    sample_gate,
+)
+from restudy.methods.transformer import KINDS, MultiHeadAttention, Shape, Transformer, load_attention, remove_heads
 from restudy.studies.head_pruning.tidy import IDENTITIES
-from restudy.transformer import KINDS, MultiHeadAttention, Shape, Transformer, load_attention, remove_heads
 
 Row = dict[str, Any]
 LOG_ALPHAS = (-4.0, -2.0, -0.5, 0.0, 0.5, 2.0, 4.0)

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from restudy.errors import ResultError
-from restudy.models import derive_seed
-from restudy.text.grammar import BOS, EOS, PAD, Language, Sentence
+from restudy.methods.models import derive_seed
+from restudy.methods.text.grammar import BOS, EOS, PAD, Language, Sentence
 
 Pair = tuple[Tensor, Tensor]
 EVALUATION_BATCH = 100

@@ -13,10 +13,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from restudy.errors import RestudyError, ResultError
-from restudy.models import derive_seed
-from restudy.pruning import HeadGates, probability_open
-from restudy.training import load_checkpoint, save_checkpoint
-from restudy.transformer import Transformer
+from restudy.methods.models import derive_seed
+from restudy.methods.pruning import HeadGates, probability_open
+from restudy.methods.training import load_checkpoint, save_checkpoint
+from restudy.methods.transformer import Transformer
 
 Pair = tuple[Tensor, Tensor]
 CHUNK = 50

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from restudy.bench.context import Context, Outputs
-from restudy.heads import ablation, cross_entropy, gradient_importance, head_relevance, sentence_losses
+from restudy.methods.heads import ablation, cross_entropy, gradient_importance, head_relevance, sentence_losses
+from restudy.methods.training import keep_freed_memory
+from restudy.methods.transformer import Transformer
 from restudy.studies.head_pruning.corpus import Corpus, Pair, padded
 from restudy.studies.head_pruning.quality import mean_confidence, shuffled_bleu, translation_quality
 from restudy.studies.head_pruning.rare import rare_rows
@@ -15,8 +17,6 @@ from restudy.studies.head_pruning.roles import mean_entropy, position_rows, rela
 from restudy.studies.head_pruning.tidy import BASELINES, HEADS, POSITIONS, QUALITY, RARE, RELATIONS
 from restudy.studies.head_pruning.track import Row, Track
 from restudy.studies.head_pruning.train import build, moved, trained
-from restudy.training import keep_freed_memory
-from restudy.transformer import Transformer
 
 RELEVANCE_BATCH = 20
 

@@ -11,17 +11,17 @@ import torch
 from torch import Tensor
 
 from restudy.bench.context import Context, Outputs
-from restudy.heads import cross_entropy
-from restudy.models import derive_seed
-from restudy.pruning import HeadGates, keep_highest, random_mask
+from restudy.methods.heads import cross_entropy
+from restudy.methods.models import derive_seed
+from restudy.methods.pruning import HeadGates, keep_highest, random_mask
+from restudy.methods.training import keep_freed_memory
+from restudy.methods.transformer import Transformer, remove_heads
 from restudy.studies.head_pruning.corpus import Corpus, Pair
 from restudy.studies.head_pruning.fitting import Recipe, Record, fit
 from restudy.studies.head_pruning.quality import mean_confidence, translation_quality
 from restudy.studies.head_pruning.tidy import GATE_PATHS, GATES, SCORES
 from restudy.studies.head_pruning.track import Row, Setup, Track
 from restudy.studies.head_pruning.train import build, moved, trained
-from restudy.training import keep_freed_memory
-from restudy.transformer import Transformer, remove_heads
 
 
 @dataclass

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from restudy.heads import confidence, encoder_attention
+from restudy.methods.heads import confidence, encoder_attention
+from restudy.methods.text import corpus_bleu
+from restudy.methods.text.grammar import BOS, EOS
+from restudy.methods.transformer import Transformer, greedy
 from restudy.studies.head_pruning.corpus import Corpus, Pair
-from restudy.text import corpus_bleu
-from restudy.text.grammar import BOS, EOS
-from restudy.transformer import Transformer, greedy
 
 LONGEST = 40
 """Most tokens of a translation; the longest reference of either track has fewer."""

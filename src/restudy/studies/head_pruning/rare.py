@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from restudy.heads import encoder_attention
-from restudy.models import derive_seed
+from restudy.methods.heads import encoder_attention
+from restudy.methods.models import derive_seed
+from restudy.methods.text.grammar import SPECIALS, Sentence
+from restudy.methods.transformer import Transformer
 from restudy.studies.head_pruning.corpus import EVALUATION_BATCH, padded
 from restudy.studies.head_pruning.track import Row
-from restudy.text.grammar import SPECIALS, Sentence
-from restudy.transformer import Transformer
 
 COMMON = 500
 """Only sentences with a token outside the so many most frequent ones count."""

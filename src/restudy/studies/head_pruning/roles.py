@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from restudy.heads import encoder_attention, entropy, offset_hits, word_scores
-from restudy.models import derive_seed
+from restudy.methods.heads import encoder_attention, entropy, offset_hits, word_scores
+from restudy.methods.models import derive_seed
+from restudy.methods.text import RELATIONS, Sentence
+from restudy.methods.transformer import Transformer
 from restudy.studies.head_pruning.corpus import EVALUATION_BATCH, Pair, padded
-from restudy.text import RELATIONS, Sentence
-from restudy.transformer import Transformer
 
 Row = dict[str, Any]
 OFFSETS = range(-5, 6)

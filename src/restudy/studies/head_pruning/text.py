@@ -17,11 +17,11 @@ from restudy.bench.context import Context, Outputs
 from restudy.data import king_james, reina_valera, world_english
 from restudy.data.sword import Verses
 from restudy.errors import ConfigError
+from restudy.methods.text.clauses import Unit, drawn, held_out_chapter, repeated, similar, units, words
+from restudy.methods.text.grammar import RELATIONS
+from restudy.methods.text.parses import Parse, agreement, parses
+from restudy.methods.text.pieces import UNKNOWN, Encoded, Pieces
 from restudy.studies.head_pruning.text_tidy import SIDES, TEXT_FACTS, TEXT_PIECES, TEXT_SENTENCES
-from restudy.text.clauses import Unit, drawn, held_out_chapter, repeated, similar, units, words
-from restudy.text.grammar import RELATIONS
-from restudy.text.parses import Parse, agreement, parses
-from restudy.text.pieces import UNKNOWN, Encoded, Pieces
 
 Row = dict[str, Any]
 SHORTEST = 4

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from restudy.bench.context import Context, Outputs
-from restudy.models import derive_seed
+from restudy.methods.models import derive_seed
+from restudy.methods.training import keep_freed_memory
+from restudy.methods.transformer import Shape, Transformer
 from restudy.studies.head_pruning.corpus import Corpus, Pair
 from restudy.studies.head_pruning.fitting import Recipe, fit
 from restudy.studies.head_pruning.tidy import SETUP, TRAINING
 from restudy.studies.head_pruning.track import Row, Setup, Track
-from restudy.training import keep_freed_memory
-from restudy.transformer import Shape, Transformer
 
 
 def train_models(

@@ -16,7 +16,7 @@ class Arm:
     """One training run from scratch.
 
     Attributes:
-        objective: gradient estimator, see `restudy.importance.gradients`.
+        objective: gradient estimator, see `restudy.methods.importance.gradients`.
         k: samples for each image.
         layers: stochastic layers, 1 or 2.
         fixed: pixels are drawn once, not anew at every use.

@@ -11,18 +11,18 @@ from torch import Tensor
 
 from restudy.bench.context import Context, Outputs
 from restudy.data import fashion_mnist
-from restudy.importance import (
+from restudy.methods.importance import (
     DeepGaussianAutoencoder,
     bound_of_groups,
     draw_log_weights,
     estimate_log_likelihood,
     unit_variances,
 )
-from restudy.models import derive_seed
+from restudy.methods.models import derive_seed
+from restudy.methods.training import keep_freed_memory
 from restudy.studies.importance_weighting.arms import THEN, Arm, parse_swap
 from restudy.studies.importance_weighting.images import SIDE, Images
 from restudy.studies.importance_weighting.tidy import BOUNDS, LIKELIHOOD, SAMPLES, UNITS
-from restudy.training import keep_freed_memory
 
 Row = dict[str, Any]
 

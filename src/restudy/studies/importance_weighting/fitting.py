@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from restudy.errors import RestudyError, ResultError
-from restudy.importance import (
+from restudy.methods.importance import (
     DeepGaussianAutoencoder,
     Objective,
     active_units,
@@ -20,9 +20,9 @@ from restudy.importance import (
     draw_log_weights,
     unit_variances,
 )
-from restudy.models import derive_seed
+from restudy.methods.models import derive_seed
+from restudy.methods.training import load_checkpoint, save_checkpoint
 from restudy.studies.importance_weighting.images import Batches
-from restudy.training import load_checkpoint, save_checkpoint
 
 BETAS, EPSILON = (0.9, 0.999), 1e-4
 CURVE_SAMPLES, CURVE_IMAGES = 10, 500

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 from torch.distributions import Bernoulli, Normal, kl_divergence
 
-from restudy.importance import DeepGaussianAutoencoder, LinearGaussian, bound_of_groups, importance_bound
-from restudy.importance.gradients import backward
-from restudy.models import derive_seed
+from restudy.methods.importance import DeepGaussianAutoencoder, LinearGaussian, bound_of_groups, importance_bound
+from restudy.methods.importance.gradients import backward
+from restudy.methods.models import derive_seed
 
 Row = dict[str, Any]
 PIXELS, IMAGES, K = 12, 4, 7

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from restudy.data.dataset import ImageSet
 from restudy.errors import ConfigError
-from restudy.models import derive_seed
+from restudy.methods.models import derive_seed
 
 SIDE = 28
 

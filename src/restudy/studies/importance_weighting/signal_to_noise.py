@@ -11,12 +11,12 @@ from torch import Tensor
 
 from restudy.bench.context import Context, Outputs
 from restudy.data import fashion_mnist
-from restudy.importance import DeepGaussianAutoencoder, Moments, Objective, distance, gradient_moments
-from restudy.models import derive_seed
+from restudy.methods.importance import DeepGaussianAutoencoder, Moments, Objective, distance, gradient_moments
+from restudy.methods.models import derive_seed
+from restudy.methods.training import keep_freed_memory
 from restudy.studies.importance_weighting.evaluate import trained
 from restudy.studies.importance_weighting.images import Images
 from restudy.studies.importance_weighting.tidy import SIGNAL
-from restudy.training import keep_freed_memory
 
 OBJECTIVES: tuple[Objective, ...] = ("iwae", "stl", "dreg")
 Row = dict[str, Any]

@@ -9,8 +9,8 @@ import pyarrow as pa
 import torch
 
 from restudy.bench.context import Context, Outputs
-from restudy.importance import LinearGaussian, Moments, Objective, distance, moments
-from restudy.models import derive_seed
+from restudy.methods.importance import LinearGaussian, Moments, Objective, distance, moments
+from restudy.methods.models import derive_seed
 from restudy.studies.importance_weighting.tidy import TOY_GRADIENTS
 
 OBJECTIVES: tuple[Objective, ...] = ("iwae", "stl", "dreg")

@@ -14,13 +14,13 @@ from torch import Tensor
 
 from restudy.bench.context import Context, Outputs
 from restudy.data import fashion_mnist
-from restudy.importance import DeepGaussianAutoencoder
-from restudy.models import derive_seed
+from restudy.methods.importance import DeepGaussianAutoencoder
+from restudy.methods.models import derive_seed
+from restudy.methods.training import keep_freed_memory
 from restudy.studies.importance_weighting.arms import Arm, parse_swap
 from restudy.studies.importance_weighting.fitting import Recipe, Run, adam, fit, stages
 from restudy.studies.importance_weighting.images import Batches, Images
 from restudy.studies.importance_weighting.tidy import TIMINGS, TRAINING
-from restudy.training import keep_freed_memory
 
 UNITS = {"test_bound": "nats", "train_bound": "nats", "active_units_1": "1", "active_units_2": "1"}
 

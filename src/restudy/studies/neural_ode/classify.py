@@ -12,13 +12,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from restudy.bench.context import Context, Outputs
-from restudy.continuous import OdeBlock
 from restudy.data import fashion_mnist
-from restudy.models import derive_seed
+from restudy.methods.continuous import OdeBlock
+from restudy.methods.models import derive_seed
+from restudy.methods.training import evaluate, keep_freed_memory
 from restudy.studies.neural_ode.fitting import Curves, Recipe, fit
 from restudy.studies.neural_ode.nets import build
 from restudy.studies.neural_ode.tidy import table
-from restudy.training import evaluate, keep_freed_memory
 
 MEAN, SPREAD = 0.286, 0.353  # of Fashion-MNIST's training pixels
 KEPT = ("odenet", "rknet", "tied6")

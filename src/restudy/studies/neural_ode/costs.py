@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import torch
 
 from restudy.bench.context import Context, Outputs
-from restudy.continuous import PlanarField, log_abs_det
-from restudy.models import derive_seed
+from restudy.methods.continuous import PlanarField, log_abs_det
+from restudy.methods.models import derive_seed
 from restudy.studies.neural_ode.tidy import table
 
 

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from restudy.bench.context import Context, Outputs
-from restudy.continuous import ContinuousFlow, PlanarField, PlanarFlow, Solver, log_abs_det
-from restudy.continuous.planar import StablePlanarFlow
-from restudy.models import derive_seed
+from restudy.methods.continuous import ContinuousFlow, PlanarField, PlanarFlow, Solver, log_abs_det
+from restudy.methods.continuous.planar import StablePlanarFlow
+from restudy.methods.models import derive_seed
+from restudy.methods.training import keep_freed_memory
 from restudy.studies.neural_ode.fitting import Curves, Recipe, fit
 from restudy.studies.neural_ode.targets import log_normalizer, log_target, points_of, square
 from restudy.studies.neural_ode.tidy import table
-from restudy.training import keep_freed_memory
 
 MEASURED = 5000
 """Draws that a divergence or a likelihood is measured with, the same for all arms of a seed."""

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from restudy.bench.context import Context, Outputs
-from restudy.continuous import PoissonProcess, Solver
-from restudy.models import derive_seed
+from restudy.methods.continuous import PoissonProcess, Solver
+from restudy.methods.models import derive_seed
+from restudy.methods.training import keep_freed_memory
 from restudy.studies.neural_ode.fitting import Recipe, fit
 from restudy.studies.neural_ode.tidy import table
-from restudy.training import keep_freed_memory
 
 SHOWN = 200
 """Times at which intensities are compared and drawn."""

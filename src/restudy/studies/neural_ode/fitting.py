@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from restudy.errors import ResultError
-from restudy.training import load_checkpoint, save_checkpoint
+from restudy.methods.training import load_checkpoint, save_checkpoint
 
 
 class Task(Protocol):

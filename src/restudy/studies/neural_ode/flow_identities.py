@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from restudy.continuous import ContinuousFlow, PlanarField, PoissonProcess, Solver, autograd_trace, log_abs_det
-from restudy.models import derive_seed
+from restudy.methods.continuous import ContinuousFlow, PlanarField, PoissonProcess, Solver, autograd_trace, log_abs_det
+from restudy.methods.models import derive_seed
 from restudy.studies.neural_ode.targets import points_of, square
 
 Row = dict[str, Any]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from restudy.bench.context import Context, Outputs
-from restudy.continuous import (
+from restudy.methods.continuous import (
     ConvField,
     MlpField,
     OdeBlock,
@@ -21,7 +21,7 @@ from restudy.continuous import (
     relative_gap,
     saved_bytes,
 )
-from restudy.models import derive_seed
+from restudy.methods.models import derive_seed
 from restudy.studies.neural_ode.flow_identities import counted_events, flow_rows
 from restudy.studies.neural_ode.tidy import table
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from restudy.continuous import ConvField, OdeBlock, PlainStack, ResidualStack, Solver, TiedStack
-from restudy.continuous.fields import group_norm
 from restudy.errors import ConfigError
-from restudy.models import derive_seed
+from restudy.methods.continuous import ConvField, OdeBlock, PlainStack, ResidualStack, Solver, TiedStack
+from restudy.methods.continuous.fields import group_norm
+from restudy.methods.models import derive_seed
 
 CLASSES = 10
 ARMS = ("odenet", "rknet", "resnet6", "tied6", "mlp", "plain6", "plain12", "resnet12")

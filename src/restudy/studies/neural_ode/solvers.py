@@ -12,11 +12,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from restudy.bench.context import Context, Outputs
-from restudy.continuous import OdeBlock, Solver, TiedStack, solve_with_scipy
+from restudy.methods.continuous import OdeBlock, Solver, TiedStack, solve_with_scipy
+from restudy.methods.training import keep_freed_memory
 from restudy.studies.neural_ode.classify import Images, load
 from restudy.studies.neural_ode.nets import BLOCKS, Classifier, build
 from restudy.studies.neural_ode.tidy import table
-from restudy.training import keep_freed_memory
 
 REFERENCE = 1e-9
 BATCH = 250

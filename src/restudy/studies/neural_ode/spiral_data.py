@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from restudy.models import derive_seed
+from restudy.methods.models import derive_seed
 
 TURNS = 3.0
 """A whole spiral; a trajectory is a window of it that starts anywhere the window and its future fit."""

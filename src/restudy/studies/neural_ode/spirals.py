@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from restudy.bench.context import Context, Outputs
-from restudy.continuous import LatentOde, Recurrent, Solver
 from restudy.errors import ConfigError
-from restudy.models import derive_seed
+from restudy.methods.continuous import LatentOde, Recurrent, Solver
+from restudy.methods.models import derive_seed
+from restudy.methods.training import keep_freed_memory
 from restudy.studies.neural_ode.fitting import Recipe, fit
 from restudy.studies.neural_ode.spiral_data import GRID, Spirals, spirals
 from restudy.studies.neural_ode.tidy import table
-from restudy.training import keep_freed_memory
 
 ARMS = ("latent_ode", "rnn", "rnn_gaps", "gru_gaps")
 SHOWN = 4

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from restudy.models import derive_seed
+from restudy.methods.models import derive_seed
 
 POINT_SETS = ("circles", "moons")
 POTENTIALS = ("crescents", "wave")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from restudy.errors import ConfigError
-from restudy.estimators import GumbelSoftmax, Marginal, RaoBlackwell, Relax, ScoreFunction
-from restudy.models import derive_seed
+from restudy.methods.estimators import GumbelSoftmax, Marginal, RaoBlackwell, Relax, ScoreFunction
+from restudy.methods.models import derive_seed
 from restudy.studies.rao_blackwell.fitting import Estimator
 
 Build = Callable[[float], Estimator]

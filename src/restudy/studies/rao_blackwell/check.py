@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from restudy.bench.context import Context, Outputs
-from restudy.estimators import RaoBlackwell, ScoreFunction, TableObjective, rao_blackwell_moments, top_k
-from restudy.estimators.oracle import fourth_moment, second_sample_moments
-from restudy.models import derive_seed
+from restudy.methods.estimators import RaoBlackwell, ScoreFunction, TableObjective, rao_blackwell_moments, top_k
+from restudy.methods.estimators.oracle import fourth_moment, second_sample_moments
+from restudy.methods.models import derive_seed
 from restudy.studies.rao_blackwell import bernoulli
 from restudy.studies.rao_blackwell.identities import one_gradient, rebuilt, sampled_rebuilding, weights
 from restudy.studies.rao_blackwell.tidy import DRAWS, IDENTITIES, VARIANCES

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from restudy.errors import RestudyError, ResultError
-from restudy.estimators import GumbelSoftmax, Marginal, RaoBlackwell, Relax, ScoreFunction
-from restudy.estimators.gumbel import annealed
-from restudy.models import derive_seed
-from restudy.training import load_checkpoint, save_checkpoint
+from restudy.methods.estimators import GumbelSoftmax, Marginal, RaoBlackwell, Relax, ScoreFunction
+from restudy.methods.estimators.gumbel import annealed
+from restudy.methods.models import derive_seed
+from restudy.methods.training import load_checkpoint, save_checkpoint
 
 Estimator = GumbelSoftmax | Marginal | RaoBlackwell | Relax | ScoreFunction
 WEIGHT_DECAY = 1e-5

@@ -10,8 +10,8 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from restudy.estimators import Marginal, ScoreFunction, TableObjective, rao_blackwell_moments, top_k
-from restudy.models import derive_seed
+from restudy.methods.estimators import Marginal, ScoreFunction, TableObjective, rao_blackwell_moments, top_k
+from restudy.methods.models import derive_seed
 from restudy.studies.rao_blackwell import bernoulli
 
 Row = dict[str, Any]

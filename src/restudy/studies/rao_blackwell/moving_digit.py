@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from restudy.bench.context import Context, Outputs
-from restudy.estimators.sampling import draw
-from restudy.models import derive_seed
+from restudy.methods.estimators.sampling import draw
+from restudy.methods.models import derive_seed
+from restudy.methods.training import keep_freed_memory
 from restudy.studies.rao_blackwell.arms import Build, builder
 from restudy.studies.rao_blackwell.canvas import AttendingVae, Canvas, Looking, digits, near, place, place_divergence
 from restudy.studies.rao_blackwell.fitting import Annealing, Estimator, Recipe, fit
 from restudy.studies.rao_blackwell.tidy import ATTENTION, TIMINGS, VALIDATION, timing_rows, validation_rows
-from restudy.training import keep_freed_memory
 
 UNITS = {"nelbo": "nats", "nelbo_argmax": "nats", "located": "1", "constant_guess": "1", "likeliest": "1"}
 WITHIN = 2

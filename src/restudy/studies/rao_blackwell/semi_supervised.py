@@ -16,12 +16,12 @@ from torch import Tensor
 
 from restudy.bench.context import Context, Outputs
 from restudy.data import fashion_mnist
-from restudy.models import derive_seed
+from restudy.methods.models import derive_seed
+from restudy.methods.training import keep_freed_memory
 from restudy.studies.rao_blackwell.arms import builder
 from restudy.studies.rao_blackwell.fitting import Annealing, Estimator, Recipe, fit
 from restudy.studies.rao_blackwell.labelled_vae import CLASSES, Integrand, LabelledVae, every_label, label_divergence
 from restudy.studies.rao_blackwell.tidy import TIMINGS, VALIDATION, timing_rows, validation_rows
-from restudy.training import keep_freed_memory
 
 UNITS = {"nelbo": "nats", "nelbo_argmax": "nats", "accuracy": "1", "likeliest": "1"}
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import torch
 
 from restudy.bench.context import Context, Outputs
-from restudy.estimators import TableObjective, optimal_k, rao_blackwell_moments, top_k
-from restudy.models import derive_seed
+from restudy.methods.estimators import TableObjective, optimal_k, rao_blackwell_moments, top_k
+from restudy.methods.models import derive_seed
 from restudy.studies.rao_blackwell import bernoulli
 from restudy.studies.rao_blackwell.arms import builder
 from restudy.studies.rao_blackwell.check import log_probabilities

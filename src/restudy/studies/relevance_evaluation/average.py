@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from restudy.models import derive_seed
-from restudy.perturbation import Grid, aopc, image_mean, perturbation_curves, pixel_steps, region_order
+from restudy.methods.models import derive_seed
+from restudy.methods.perturbation import Grid, aopc, image_mean, perturbation_curves, pixel_steps, region_order
 from restudy.studies.relevance_evaluation import nets
 from restudy.studies.relevance_evaluation.explain import LRP
 

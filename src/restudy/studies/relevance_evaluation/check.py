@@ -14,8 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from restudy.bench.context import Context, Outputs
-from restudy.models import SmallCNN
-from restudy.relevance import attribute, conservation
+from restudy.methods.models import SmallCNN
+from restudy.methods.relevance import attribute, conservation
 from restudy.studies.relevance_evaluation.nets import without_biases
 from restudy.studies.relevance_evaluation.tidy import IDENTITIES
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from torch import Tensor, nn
 
-from restudy.perturbation import Fill, blur, constant, from_images, image_mean, uniform
-from restudy.relevance import HEATMAPS, Heatmap, heatmap, heatmaps
+from restudy.methods.perturbation import Fill, blur, constant, from_images, image_mean, uniform
+from restudy.methods.relevance import HEATMAPS, Heatmap, heatmap, heatmaps
 
 LRP = "lrp_alpha_beta"
 FILLS = ("uniform", "mean", "blur", "dataset", "black")

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from restudy.data import fashion_mnist, mnist5k, photos
 from restudy.data.dataset import ImageSet
-from restudy.models import SmallCNN, derive_seed
+from restudy.methods.models import SmallCNN, derive_seed
 
 CLASSES = 10
 SIDE = 28

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from restudy.models import derive_seed
-from restudy.perturbation import Grid, aopc, image_mean, perturbation_curves, region_order
+from restudy.methods.models import derive_seed
+from restudy.methods.perturbation import Grid, aopc, image_mean, perturbation_curves, region_order
 from restudy.studies.relevance_evaluation.explain import LRP
 
 if TYPE_CHECKING:

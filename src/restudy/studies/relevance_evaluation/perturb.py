@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from restudy.bench.context import Context, Outputs
-from restudy.models import derive_seed
-from restudy.perturbation import SCORES, Curves, Grid, aopc, perturbation_curves, region_order
+from restudy.methods.models import derive_seed
+from restudy.methods.perturbation import SCORES, Curves, Grid, aopc, perturbation_curves, region_order
 from restudy.studies.relevance_evaluation import nets
 from restudy.studies.relevance_evaluation.explain import LRP, explained, fill_named
 from restudy.studies.relevance_evaluation.tidy import AOPC, CURVES

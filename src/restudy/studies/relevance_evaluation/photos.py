@@ -15,9 +15,17 @@ from torch import Tensor, nn
 from restudy.bench.context import Context, Outputs
 from restudy.data import imagenet_lite0, stamps
 from restudy.data import photos as photo_data
-from restudy.models import derive_seed
-from restudy.models.efficientnet import MEAN, STD, load_lite0
-from restudy.perturbation import SCORES, Grid, aopc, entropy_bits, perturbation_curves, png_bytes, total_variation
+from restudy.methods.models import derive_seed
+from restudy.methods.models.efficientnet import MEAN, STD, load_lite0
+from restudy.methods.perturbation import (
+    SCORES,
+    Grid,
+    aopc,
+    entropy_bits,
+    perturbation_curves,
+    png_bytes,
+    total_variation,
+)
 from restudy.studies.relevance_evaluation import nets
 from restudy.studies.relevance_evaluation.explain import LRP, explained, fill_named
 from restudy.studies.relevance_evaluation.outside import outside_aopc

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from restudy.models import derive_seed
-from restudy.perturbation import Grid, pixel_steps, region_order
+from restudy.methods.models import derive_seed
+from restudy.methods.perturbation import Grid, pixel_steps, region_order
 from restudy.studies.relevance_evaluation.explain import FILLS, LRP, fill_named
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from restudy.bench.context import Context, Outputs
-from restudy.models import derive_seed
-from restudy.perturbation import entropy_bits, png_bytes, total_variation
-from restudy.relevance import conservation
+from restudy.methods.models import derive_seed
+from restudy.methods.perturbation import entropy_bits, png_bytes, total_variation
+from restudy.methods.relevance import conservation
 from restudy.studies.relevance_evaluation import nets
 from restudy.studies.relevance_evaluation.average import class_average_rows
 from restudy.studies.relevance_evaluation.explain import LRP, explained

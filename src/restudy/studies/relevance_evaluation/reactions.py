@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from restudy.models import derive_seed
-from restudy.perturbation import Grid, pixel_steps
-from restudy.similarity import ranks, spearman
+from restudy.methods.models import derive_seed
+from restudy.methods.perturbation import Grid, pixel_steps
+from restudy.methods.similarity import ranks, spearman
 from restudy.studies.relevance_evaluation.explain import LRP
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from restudy.models.efficientnet import scale_pixels
+from restudy.methods.models.efficientnet import scale_pixels
 
 CORNERS = ((0.5, 0.5), (0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0))
 """Where a piece of a photograph sits: the centre first."""

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from restudy.bench.context import Context, Outputs
-from restudy.models import derive_seed
+from restudy.methods.models import derive_seed
+from restudy.methods.training import Epoch, evaluate, train_classifier
 from restudy.studies.relevance_evaluation import nets
 from restudy.studies.relevance_evaluation.tidy import TRAINING
-from restudy.training import Epoch, evaluate, train_classifier
 
 BIAS_FREE_PAIR = "fashion_mnist"
 

@@ -15,17 +15,17 @@ import pyarrow as pa
 import torch
 from torch import Tensor, nn
 
-from restudy.attribution import applicable, methods
 from restudy.bench.context import Context, Outputs
 from restudy.data import mnist5k
-from restudy.models import MLP, SmallCNN, derive_seed
+from restudy.methods.attribution import applicable, methods
+from restudy.methods.models import MLP, SmallCNN, derive_seed
+from restudy.methods.training import train_classifier
 from restudy.studies.saliency_sanity import nets
 from restudy.studies.saliency_sanity.compare import References
 from restudy.studies.saliency_sanity.explain import CONTROLS, Explained, Settings, maps, predicted
 from restudy.studies.saliency_sanity.rule import METRICS, NOT_APPLICABLE, decide
 from restudy.studies.saliency_sanity.states import randomized, steps, top_down_layers
 from restudy.studies.saliency_sanity.train import permuted
-from restudy.training import train_classifier
 
 SETTINGS = Settings(ig_steps=4, samples=4, sg_ig_samples=2, sg_ig_steps=2, batch_size=64)
 HOG_CELL = 4

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from torch import Tensor
 
-from restudy.similarity import Reference, metrics, pool_channels
+from restudy.methods.similarity import Reference, metrics, pool_channels
 
 SIMILARITY = pa.schema(
     [("pair", pa.string()), ("seed", pa.int64()), ("against", pa.string()), ("state", pa.string())]

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from restudy.attribution import applicable, attribute_many
+from restudy.methods.attribution import applicable, attribute_many
 
 CONTROLS = ("noise", "edges")
 

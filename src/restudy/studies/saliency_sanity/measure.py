@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from restudy.bench.context import Context, Outputs
-from restudy.models import derive_seed
+from restudy.methods.models import derive_seed
 from restudy.studies.saliency_sanity import nets
 from restudy.studies.saliency_sanity.compare import SIMILARITY, References, signed
 from restudy.studies.saliency_sanity.explain import CONTROLS, Explained, Settings, maps, predicted, usable

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from restudy.data import fashion_mnist, mnist5k
 from restudy.data.dataset import ImageSet
 from restudy.errors import ConfigError
-from restudy.models import MLP, SmallCNN, derive_seed
+from restudy.methods.models import MLP, SmallCNN, derive_seed
 
 LOADERS = {
     "cnn-fashion_mnist": fashion_mnist.load,

@@ -18,10 +18,10 @@ from torch import Tensor
 from restudy.bench.context import Context, Outputs
 from restudy.data import imagenet_lite0
 from restudy.data import photos as photo_data
-from restudy.models import derive_seed
-from restudy.models.efficientnet import load_lite0, scale_pixels
-from restudy.models.initializers import BatchNormPolicy
-from restudy.similarity import Reference
+from restudy.methods.models import derive_seed
+from restudy.methods.models.efficientnet import load_lite0, scale_pixels
+from restudy.methods.models.initializers import BatchNormPolicy
+from restudy.methods.similarity import Reference
 from restudy.studies.saliency_sanity.compare import signed
 from restudy.studies.saliency_sanity.explain import CONTROLS, Explained, Settings, maps, predicted, usable
 from restudy.studies.saliency_sanity.rule import METRICS

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from restudy.models import Layer, derive_seed, layers_top_down
-from restudy.models.initializers import BatchNormPolicy
-from restudy.randomization import reinitialize
+from restudy.methods.models import Layer, derive_seed, layers_top_down
+from restudy.methods.models.initializers import BatchNormPolicy
+from restudy.methods.randomization import reinitialize
 
 
 @dataclass(frozen=True)

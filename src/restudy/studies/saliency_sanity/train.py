@@ -18,10 +18,10 @@ import torch
 from torch import Tensor, nn
 
 from restudy.bench.context import Context, Outputs
-from restudy.models import derive_seed
+from restudy.methods.models import derive_seed
+from restudy.methods.training import Epoch, History, evaluate, train_classifier
+from restudy.methods.training.supervised import Precision
 from restudy.studies.saliency_sanity import nets
-from restudy.training import Epoch, History, evaluate, train_classifier
-from restudy.training.supervised import Precision
 
 ARMS = ("true", "retrain", "permuted")
 

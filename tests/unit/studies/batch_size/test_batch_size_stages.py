@@ -13,12 +13,12 @@ import torch
 from restudy.bench.context import Context
 from restudy.data import synthetic
 from restudy.errors import ConfigError
+from restudy.methods.sweeps import steps_to_result
+from restudy.methods.sweeps.trainer import Trial
 from restudy.results.tables import table_bytes
 from restudy.studies.batch_size import check, sweep, timing, workloads
 from restudy.studies.batch_size.follow import follow_ups
 from restudy.studies.batch_size.tidy import MOMENTUM, SGD, where
-from restudy.sweeps import steps_to_result
-from restudy.sweeps.trainer import Trial
 
 SIZES: dict[str, Any] = {
     "seeds": [0], "trials": 4, "batch_sizes": {"fashion": [2, 8, 16]}, "first_budget": {"fashion": 60},

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from restudy.heads import encoder_attention
+from restudy.methods.heads import encoder_attention
+from restudy.methods.text.grammar import Sentence
+from restudy.methods.transformer import Shape, Transformer
 from restudy.studies.head_pruning import rare
 from restudy.studies.head_pruning.corpus import padded
-from restudy.text.grammar import Sentence
-from restudy.transformer import Shape, Transformer
 
 
 def test_ranks_fall_with_counts_and_ties_go_to_the_smaller_token() -> None:

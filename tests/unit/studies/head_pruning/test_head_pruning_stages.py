@@ -13,12 +13,12 @@ from safetensors.torch import save_file
 
 from restudy.bench.context import Context
 from restudy.errors import RestudyError, ResultError
-from restudy.pruning import HeadGates
+from restudy.methods.pruning import HeadGates
+from restudy.methods.text.grammar import BOS, EOS
+from restudy.methods.transformer import Shape, Transformer
 from restudy.results import table_bytes
 from restudy.studies.head_pruning import check, corpus, fitting, measure, prune, train
 from restudy.studies.head_pruning.tidy import where
-from restudy.text.grammar import BOS, EOS
-from restudy.transformer import Shape, Transformer
 
 TRAIN = {
     "track": "synthetic", "arms": ["relative", "sinusoid"], "sentences": 300, "held_out": 40, "batch_tokens": 600,

@@ -15,11 +15,11 @@ import pytest
 from restudy.bench.context import Context
 from restudy.data import fetch, king_james, reina_valera, world_english
 from restudy.errors import ConfigError, DataError
+from restudy.methods.text.clauses import held_out_chapter
+from restudy.methods.text.grammar import RELATIONS, SPECIALS
 from restudy.provenance.closure import closure
 from restudy.provenance.environment import distributions
 from restudy.studies.head_pruning import text, text_tidy
-from restudy.text.clauses import held_out_chapter
-from restudy.text.grammar import RELATIONS, SPECIALS
 
 BOOKS = ("Ruth", "Mark", "Luke")
 SIZES = {"vocabulary": 500, "longest": 24, "held_out": 30}

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from restudy.bench.context import Context
-from restudy.continuous import Solver
 from restudy.data import synthetic
 from restudy.errors import ConfigError, ResultError
+from restudy.methods.continuous import Solver
 from restudy.results.tables import table_bytes
 from restudy.studies.neural_ode import classify, density, events, fitting, flow_identities, identities, nets, solvers
 from restudy.studies.neural_ode import spirals as stage

@@ -62,7 +62,7 @@ def test_rules_inherit_the_base_rule() -> None:
 
 def test_methods_know_no_study() -> None:
     for module in (FOLDER.parents[1] / "continuous").glob("*.py"):
-        name = f"restudy.continuous.{module.stem}".removesuffix(".__init__")
+        name = f"restudy.methods.continuous.{module.stem}".removesuffix(".__init__")
         assert not [m for m in closure(name).modules if m.startswith(("restudy.studies.", "restudy.bench"))], name
 
 

@@ -13,7 +13,7 @@ from torch import nn
 
 from restudy.bench.context import Context
 from restudy.data import synthetic
-from restudy.perturbation import Grid
+from restudy.methods.perturbation import Grid
 from restudy.results.tables import table_bytes
 from restudy.studies.relevance_evaluation import average, check, nets, outside, perturb, probe, reactions, scenes, train
 from restudy.studies.relevance_evaluation.explain import LRP

@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 
 from restudy.bench.context import Context
 from restudy.data import synthetic
-from restudy.models import SmallCNN
+from restudy.methods.models import SmallCNN
 from restudy.results.tables import table_bytes
 from restudy.studies.saliency_sanity import measure, nets, states, train
 from restudy.studies.saliency_sanity.tidy import CNN, MLP, where

@@ -1,6 +1,0 @@
-"""Re-initialisation of trained layers and the model-parameter randomisation test (Adebayo et al. 2018)."""
-
-from restudy.randomization.reinitialize import cascade, independent, reinitialize
-from restudy.randomization.states import State, randomization_test
-
-__all__ = ["State", "cascade", "independent", "randomization_test", "reinitialize"]
