@@ -50,7 +50,8 @@ def spoiled(table: str, by: float = 10.0, column: str = "value", **only: Any) ->
 
 def shifted(column: str, treatment: object, by: float, *tables: str) -> Null:
     """Add `by` to the values of a treatment: an effect of that size."""
-    return in_turn(*(changed(name, lambda value: value + by, **{column: treatment}) for name in tables))
+    only: dict[str, Any] = {column: treatment}
+    return in_turn(*(changed(name, lambda value: value + by, **only) for name in tables))
 
 
 def in_turn(*nulls: Null) -> Null:
