@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from restudy.errors import ClaimError
-from restudy.tables import Tables, arrays, by_seed, grouped, levels, ordered, replicates, where
+from restudy.tables import Array, Tables, arrays, by_seed, grouped, levels, ordered, replicates, where
 
 Values = dict[Any, float]
 Number = int | float
@@ -265,15 +265,43 @@ def average(*measures: Measure) -> Measure:
     return replace(_fold("mean", measures, lambda row: sum(row) / len(row)), linear=all(m.linear for m in measures))
 
 
-def slope(table: str, x: str, column: str = "value", **columns: Any) -> Measure:
-    """Fit log(column) on log(x) for each seed; NaN with fewer than two points or a value that is not positive."""
+def per_seed(
+    table: str, function: Callable[[pa.Table], float], formula: str, key: str = "seed", **columns: Any
+) -> Measure:
+    """Apply a function to the chosen rows of each seed that has any; `formula` names the function."""
+
+    def compute(tables: Tables) -> Values:
+        rows = where(table_of(tables, table), **columns)
+        return {name: float(function(where(rows, **{key: name}))) for name in levels(rows, key)}
+
+    return Measure(compute, f"{formula} of {_selection(table, 'value', columns)}", _leaf(table, "value", columns))
+
+
+def along(
+    table: str,
+    x: str,
+    function: Callable[[Array, Array], float],
+    formula: str,
+    column: str = "value",
+    key: str = "seed",
+    **columns: Any,
+) -> Measure:
+    """Apply a function to each seed's curve: `x` in rising order and a column beside it, float64 (n,) and (n,).
+
+    `formula` names the function; `key` another column than the seed that tells the curves apart.
+    """
 
     def compute(tables: Tables) -> Values:
         whole = table_of(tables, table)
-        return {seed: loglog_slope(*ordered(whole, x, column, seed=seed, **columns)) for seed in levels(whole)}
+        curves = {name: ordered(whole, x, column, **{key: name}, **columns) for name in levels(whole, key)}
+        return {name: float(function(*curve)) for name, curve in curves.items()}
 
-    formula = f"slope of log {_selection(table, column, columns)} in log {x}"
-    return Measure(compute, formula, _leaf(table, column, columns))
+    return Measure(compute, f"{formula} of {_selection(table, column, columns)}", _leaf(table, column, columns))
+
+
+def slope(table: str, x: str, column: str = "value", key: str = "seed", **columns: Any) -> Measure:
+    """Fit log(column) on log(x) for each seed; NaN with fewer than two points or a value that is not positive."""
+    return along(table, x, loglog_slope, f"slope in log {x} of log", column, key, **columns)
 
 
 def loglog_slope(x: Any, y: Any) -> float:
