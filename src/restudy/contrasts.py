@@ -228,7 +228,7 @@ def each(table: str, key: str | tuple[str, ...] = "case", column: str = "value",
     def compute(tables: Tables) -> Values:
         rows = where(table_of(tables, table), **columns)
         keys = zip(*(rows[name].to_pylist() for name in names), strict=True)
-        return {" ".join(map(str, k)): v for k, v in zip(keys, rows[column].to_pylist(), strict=True)}
+        return {", ".join(map(str, k)): v for k, v in zip(keys, rows[column].to_pylist(), strict=True)}
 
     formula = f"{_selection(table, column, columns)} for each {', '.join(names)}"
     return Measure(compute, formula, _leaf(table, column, columns), linear=True, deviation=True)
