@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from restudy.studies.head_pruning.tidy import Array, BySeed, Mask, Tables, by_seed, seeds_of, where
+from restudy.tables import BySeed, Tables, by_seed, levels, where
 
+Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 PAIRS = tuple((r, d) for r in ("nsubj", "dobj", "amod", "advmod") for d in ("to_dependent", "to_head"))
 BAR = 0.90
 """A positional head looks at one offset in at least this share of the cases."""
@@ -40,7 +43,7 @@ def position(tables: Tables, arm: str, offset: int, weighting: str = "weight") -
     """By seed: share of queries at which the best head looks at an offset, head chosen on the other half."""
     rows = where(tables["positions"], arm=arm, offset=offset, weighting=weighting)
     found: BySeed = {}
-    for seed in seeds_of(rows):
+    for seed in levels(rows):
         own = where(rows, seed=seed)
         found[seed] = held_out((shares(where(own, half=0)), shares(where(own, half=1))))
     return found
@@ -73,7 +76,7 @@ def constant_offset(base: pa.Table, half: int) -> float:
 def third_margin(tables: Tables, arm: str, trees: str = "given") -> BySeed:
     """By seed: the third largest of the eight held-out margins; at least .10 means that three pairs reach it."""
     found: BySeed = {}
-    for seed in seeds_of(where(tables["relations"], arm=arm)):
+    for seed in levels(where(tables["relations"], arm=arm)):
         values = sorted(held_out(halves) for halves in margins(tables, arm, trees, seed).values())
         found[seed] = values[-3]
     return found
@@ -102,7 +105,7 @@ def gini(values: Array) -> float:
 def mean_gini(tables: Tables, arm: str, metric: str) -> BySeed:
     """By seed: Gini of a metric over the heads of a layer, mean over the encoder's layers."""
     rows = where(tables["heads"], arm=arm, kind="encoder", metric=metric)
-    return {s: float(np.mean([gini(layer) for layer in grid(where(rows, seed=s))])) for s in seeds_of(rows)}
+    return {s: float(np.mean([gini(layer) for layer in grid(where(rows, seed=s))])) for s in levels(rows)}
 
 
 def ranks(values: Array) -> Array:
@@ -119,7 +122,7 @@ def spearman(tables: Tables, one: str, two: str, first_layer: int) -> BySeed:
     """
     rows = where(tables["heads"], arm="relative", kind="encoder")
     found: BySeed = {}
-    for seed in seeds_of(rows):
+    for seed in levels(rows):
         values = [grid(where(rows, seed=seed, metric=metric))[first_layer:] for metric in (one, two)]
         x, y = (np.concatenate([ranks(layer) for layer in value]) for value in values)
         found[seed] = float(np.corrcoef(x, y)[0, 1])
@@ -155,7 +158,7 @@ def gates_of(tables: Tables, seed: int, column: str, penalty: float | None = Non
 def surviving_functions(tables: Tables, arm: str) -> BySeed:
     """By seed: area under the curve of log_alpha for heads with a function in a model against the others, minus .5."""
     found: BySeed = {}
-    for seed in seeds_of(where(tables["gates"], arm="encoder")):
+    for seed in levels(where(tables["gates"], arm="encoder")):
         own = functions(tables, arm, seed)
         chosen = own["positional"] | own["syntactic"]
         found[seed] = area_under_curve(gates_of(tables, seed, "log_alpha"), chosen) - 0.5
@@ -180,7 +183,7 @@ def kept_share(tables: Tables, arm: str, kind: str | None = None) -> BySeed:
     if arm == "encoder":
         rows = where(rows, penalty=main_penalty(tables))
     at, gates = rows["seed"].to_numpy(), rows["gate"].to_numpy()
-    return {seed: float(gates[at == seed].mean()) for seed in seeds_of(rows)}
+    return {seed: float(gates[at == seed].mean()) for seed in levels(rows)}
 
 
 def relevant_head(tables: Tables, arm: str, seed: int) -> int:
@@ -197,7 +200,7 @@ def rare_rates(tables: Tables, arm: str, frequencies: str, within: int, seed: in
 def rare_head(tables: Tables, arm: str, frequencies: str = "counted", *, above_chance: bool = False) -> BySeed:
     """By seed: how often the most relevant head of layer 1 looks at one of the two rarest tokens."""
     found: BySeed = {}
-    for seed in seeds_of(where(tables["rare"], arm=arm)):
+    for seed in levels(where(tables["rare"], arm=arm)):
         rates, chance = rare_rates(tables, arm, frequencies, 2, seed)
         found[seed] = float(rates[0, relevant_head(tables, arm, seed)]) - (chance if above_chance else 0.0)
     return found
@@ -205,7 +208,7 @@ def rare_head(tables: Tables, arm: str, frequencies: str = "counted", *, above_c
 
 def third_rare_head(tables: Tables) -> BySeed:
     """By seed: the third largest such rate of all encoder heads."""
-    seeds = seeds_of(where(tables["rare"], arm="relative"))
+    seeds = levels(where(tables["rare"], arm="relative"))
     return {s: float(np.sort(rare_rates(tables, "relative", "counted", 2, s)[0], None)[-3]) for s in seeds}
 
 
@@ -213,7 +216,7 @@ def lead_of_relevant_head(tables: Tables) -> BySeed:
     """By seed: ablation delta (nats) of the most relevant head of layer 1 minus the largest of that layer's others."""
     rows = where(tables["heads"], arm="relative", kind="encoder", metric="ablation")
     found: BySeed = {}
-    for seed in seeds_of(rows):
+    for seed in levels(rows):
         deltas, head = grid(where(rows, seed=seed))[0], relevant_head(tables, "relative", seed)
         found[seed] = float(deltas[head] - np.delete(deltas, head).max())
     return found
