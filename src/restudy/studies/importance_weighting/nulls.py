@@ -1,32 +1,37 @@
-"""Planted nulls: results from which the effect of a claim was removed, on which it must not come out `reproduced`."""
+"""Planted nulls that the statistics' formulas do not give: results without the effect of a claim."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
 
-from restudy.studies.importance_weighting.arms import largest_k
-from restudy.studies.importance_weighting.tidy import Tables, arms_of, relabel, with_values
+from restudy.nulls import Null, in_turn, next_seed, replaced
+from restudy.studies.importance_weighting.statistics import (
+    FEW,
+    FEW_FIXED,
+    FIXED,
+    IWAE,
+    STAYED,
+    STAYED_IWAE,
+    TO_IWAE,
+    TO_VAE,
+    VAE,
+    resolved,
+)  # fmt: skip
+from restudy.tables import Tables, relabel, with_column
 
-Null = Callable[[Tables], dict[str, pa.Table]]
 
+def as_other(treatment: str, reference: str, *tables: str) -> Null:
+    """Give an arm the rows of another one of the next seed; names may hold `k*` and `n*`."""
 
-def _spoiled(claim: str) -> Null:
-    """Every deviation of a claim made 10 larger."""
-
-    def null(tables: Tables) -> dict[str, pa.Table]:
-        table = tables["identities"]
-        wrong = np.array([c == claim for c in table["claim"].to_pylist()])
-        return {**tables, "identities": with_values(table, table["value"].to_numpy() + 10.0 * wrong)}
+    def null(found: Tables) -> dict[str, pa.Table]:
+        return next_seed("arm", resolved(found, treatment), resolved(found, reference), *tables)(found)
 
     return null
 
 
-def _flat_bounds(tables: Tables) -> dict[str, pa.Table]:
-    """L_k does not depend on k: each is L_1, and the sampling errors alternate in sign."""
-    table = tables["bounds"]
+def flat_bounds(table: pa.Table) -> pa.Table:
+    """Let L_k not depend on k: each is L_1, and the sampling errors alternate in sign."""
     rows = table.to_pylist()
     first = min(row["k"] for row in rows)
     start = {(r["seed"], r["arm"]): r["value"] for r in rows if r["k"] == first and r["metric"] == "bound"}
@@ -37,88 +42,38 @@ def _flat_bounds(tables: Tables) -> dict[str, pa.Table]:
         else r["value"]
         for r in rows
     ]
-    return {**tables, "bounds": with_values(table, flat)}
+    return with_column(table, "value", flat)
 
 
-def _alternating(pairs: Callable[[Tables], list[tuple[str, str]]], *names: str) -> Null:
-    """Pairs of arms exchanged in every second seed: both are then the same mixture of the two."""
-
-    def null(tables: Tables) -> dict[str, pa.Table]:
-        changed = {}
-        for name in names:
-            if name not in tables:
-                continue
-            table = tables[name]
-            exchanged = {a: b for one, other in pairs(tables) for a, b in ((one, other), (other, one))}
-            new = [
-                exchanged.get(arm, arm) if seed % 2 else arm
-                for arm, seed in zip(table["arm"].to_pylist(), table["seed"].to_pylist(), strict=True)
-            ]
-            changed[name] = with_values(table, new, "arm")
-        return {**tables, **changed}
-
-    return null
-
-
-def _objectives(tables: Tables) -> list[tuple[str, str]]:
-    return [("vae_k1", f"iwae_k{largest_k(arms_of(tables['likelihood']))}")]
-
-
-def _swaps(tables: Tables) -> list[tuple[str, str]]:
-    iwae = f"iwae_k{largest_k(arms_of(tables['likelihood']))}"
-    return [(f"{start}_then_vae_k1", f"{start}_then_{iwae}") for start in ("vae_k1", iwae)]
-
-
-def _layers(tables: Tables) -> list[tuple[str, str]]:
-    iwae = f"iwae_k{largest_k(arms_of(tables['likelihood']))}"
-    return [(name, f"{name}_two_layers") for name in ("vae_k1", iwae)]
-
-
-def _pixels(tables: Tables) -> list[tuple[str, str]]:
-    """Arms with fixed pixels and their counterparts with resampled ones."""
-    fixed = sorted(name for name in arms_of(tables["likelihood"]) if "_fixed" in name)
-    return [(name, name.replace("_fixed", "")) for name in fixed]
-
-
-def _exchanged_estimators(name: str, one: str, other: str) -> Null:
-    """Two estimators exchanged in a table of gradients, where the run has it."""
-
-    def null(tables: Tables) -> dict[str, pa.Table]:
-        if name not in tables:
-            return dict(tables)
-        return {**tables, name: relabel(tables[name], "objective", {one: other, other: one})}
-
-    return null
-
-
-def _noise_of_one_sample(tables: Tables) -> dict[str, pa.Table]:
-    """The signal-to-noise ratio does not depend on k: every one is that of the smallest k."""
-    if "signal" not in tables:
-        return dict(tables)
-    table = tables["signal"]
+def noise_of_one_sample(table: pa.Table) -> pa.Table:
+    """Let the signal-to-noise ratio not depend on k: every one is that of the smallest k, with a little noise."""
     rows = table.to_pylist()
     first = min(row["k"] for row in rows)
     key = ("seed", "arm", "objective", "parameters", "metric")
     start = {tuple(r[c] for c in key): r["value"] for r in rows if r["k"] == first}
-    flat = [start[tuple(r[c] for c in key)] if r["metric"] == "signal_to_noise" else r["value"] for r in rows]
-    jitter = np.array([0.01 * (r["seed"] % 3) * np.log(r["k"]) * (r["metric"] == "signal_to_noise") for r in rows])
-    return {**tables, "signal": with_values(table, np.array(flat) + jitter)}
+    flat = [
+        start[tuple(r[c] for c in key)] + 0.01 * (r["seed"] % 3) * float(np.log(r["k"]))
+        if r["metric"] == "signal_to_noise"
+        else r["value"]
+        for r in rows
+    ]
+    return with_column(table, "value", flat)
 
 
-planted_nulls: dict[str, Null] = {
-    "W1": _flat_bounds,
-    "W2": _alternating(_objectives, "likelihood"),
-    "W3": _alternating(_objectives, "units", "training"),
-    "W4": _alternating(_swaps, "likelihood"),
-    "W5": _alternating(_layers, "likelihood"),
-    "W6": _noise_of_one_sample,
-    "W7": _alternating(_pixels, "likelihood"),
-    "W8": _spoiled("W8"),
-    "W9": _spoiled("W9"),
-    "W11": _alternating(_pixels, "likelihood"),
-    "X1": _spoiled("W1"),
-    "E1": _exchanged_estimators("toy_gradients", "iwae", "dreg"),
-    "E2": _alternating(_swaps, "units"),
-    "E3": _alternating(_pixels, "likelihood"),
+SWAPS_WITHOUT_EFFECT = ((TO_IWAE, STAYED), (TO_VAE, STAYED_IWAE))
+RESAMPLED = in_turn(
+    *(as_other(one, other, "likelihood") for one, other in ((FIXED, VAE), (f"{IWAE}_fixed", IWAE), (FEW_FIXED, FEW)))
+)
+planted_nulls = {
+    "W1": replaced("bounds", flat_bounds),
+    "W2": in_turn(as_other(IWAE, VAE, "likelihood"), as_other("iwae_k5", VAE, "likelihood")),
+    "W3": as_other(IWAE, VAE, "units", "training"),
+    "W4": in_turn(*(as_other(one, other, "likelihood") for one, other in SWAPS_WITHOUT_EFFECT)),
+    "W5": in_turn(*(as_other(f"{name}_two_layers", name, "likelihood") for name in (VAE, IWAE))),
+    "W6": replaced("signal", noise_of_one_sample),
+    "W7": RESAMPLED,
+    "W11": RESAMPLED,
+    "E1": replaced("toy_gradients", lambda rows: relabel(rows, "objective", {"iwae": "dreg", "dreg": "iwae"})),
+    "E2": in_turn(*(as_other(one, other, "units") for one, other in SWAPS_WITHOUT_EFFECT)),
+    "E3": RESAMPLED,
 }
-"""Claim -> a function from results to results without the effect."""

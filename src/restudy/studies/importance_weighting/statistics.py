@@ -1,323 +1,189 @@
-"""One number per replicate from the results tables, for every claim, control and gate. numpy and pyarrow only.
+"""One number per replicate from the results tables, for every claim, control and gate.
 
-The replicate is the seed unless a docstring says otherwise; positive is the paper's direction. NLL is minus L_K of test
-images in nats, K the same for all arms; the "largest k" is the largest one that the preset trains an IWAE with.
+The replicate is the seed, or the case of an identity; positive is the paper's direction. NLL is in nats. Names of
+arms hold `k*` for the largest k of the run and `n*` for its fewest training images.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
+from restudy.contrasts import Measure, Values, each, measure, per_seed
 from restudy.studies.importance_weighting.arms import THEN, Arm, largest_k, plain_arms
-from restudy.studies.importance_weighting.nulls import planted_nulls
-from restudy.studies.importance_weighting.tidy import (
-    NAN,
-    BySeed,
-    Tables,
-    arms_of,
-    by_seed,
-    grouped,
-    minus,
-    replicates,
-    where,
-)
+from restudy.tables import Tables, by_seed, grouped, levels, ordered, where
 
-__all__ = ["planted_nulls"]
-Statistic = Callable[[Tables], pa.Table]
 ACTIVE = 0.01
-VAE, FIXED = "vae_k1", "vae_k1_fixed"
+VAE, IWAE, VAE_K = "vae_k1", "iwae_k*", "vae_k*"
+
+# Identities: W1, W8, W9
+identity = partial(each, "identities")
+toy_above = identity(claim="W1", metric="above log p")
+toy_not_shrinking = identity(claim="W1", metric="gap not smaller")
+one_sample_value = identity(claim="W8", metric="value")
+one_sample_gradient = identity(claim="W8", metric="gradient")
+analytic_divergence = identity(claim="W8", metric="analytic divergence")
+weighted_sum = identity(claim="W9", metric="weighted sum")
+library_gradient = identity(claim="W9", metric="library")
+finite_differences = identity(claim="W9", metric="finite differences")
+encoder_shortfall = identity(claim="W9", metric="no encoder gradient")
+attached_shortfall = identity(claim="W9", metric="attached weights")
 
 
-def _identity(claim: str, metric: str, says: str) -> Statistic:
-    """Deviations from an identity: one replicate per case, 0 is right."""
-
-    def statistic(tables: Tables) -> pa.Table:
-        rows = where(tables["identities"], claim=claim, metric=metric)
-        return replicates(dict(zip(rows["case"].to_pylist(), rows["value"].to_pylist(), strict=True)))
-
-    statistic.__doc__ = says
-    return statistic
+def resolved(tables: Tables, arm: str) -> str:
+    """Fill in the largest k and the fewest images of a run."""
+    names = set(levels(tables["likelihood"], "arm"))
+    sizes = {Arm.parse(name).images for name in names if THEN not in name} - {None}
+    fewest = min((n for n in sizes if n is not None), default=0)
+    return arm.replace("k*", f"k{largest_k(names)}").replace("n*", f"n{fewest}")
 
 
-toy_above = _identity("W1", "above log p", "Per k: nats by which mean L_k - 3 s.e. lies above the known log p(x).")
-toy_not_shrinking = _identity("W1", "gap not smaller", "Per k: nats by which the gap fails to shrink by 3 s.e.")
-one_sample_value = _identity("W8", "value", "Per network: relative deviation of L_1 from the one-sample ELBO.")
-one_sample_gradient = _identity("W8", "gradient", "Per network: the same for all parameter gradients.")
-analytic_divergence = _identity("W8", "analytic divergence", "Deviation of the means in units of 3 standard errors.")
-weighted_sum = _identity("W9", "weighted sum", "Per network: sum of weighted gradients against autograd of L_k.")
-library_gradient = _identity("W9", "library", "Per network: what training uses against autograd of L_k.")
-finite_differences = _identity("W9", "finite differences", "Per network: central differences against autograd.")
-encoder_shortfall = _identity("W9", "no encoder gradient", "Per network: what the encoder's share lacks of 1%.")
-attached_shortfall = _identity("W9", "attached weights", "Per network: what the wrong form's deviation lacks of 1%.")
+def nll(arm: str, part: str = "test") -> Measure:
+    """Return an arm's negative log-likelihood, nats."""
+
+    def compute(tables: Tables) -> Values:
+        return dict(by_seed(tables["likelihood"], arm=resolved(tables, arm), part=part, metric="nll"))
+
+    return Measure(compute, f"nll of {arm}{'' if part == 'test' else ' on ' + part}")
 
 
-def _nll(tables: Tables, arm: str, part: str = "test") -> BySeed:
-    return by_seed(tables["likelihood"], arm=arm, part=part, metric="nll")
+def active(arm: str) -> Measure:
+    """Return the number of an arm's units of the first layer whose mean's variance exceeds .01."""
+
+    def compute(tables: Tables) -> Values:
+        rows = where(tables["units"], arm=resolved(tables, arm), layer=1, metric="variance")
+        found: Values = dict.fromkeys(levels(tables["units"]), math.nan)
+        for seed in levels(rows):
+            found[seed] = float((where(rows, seed=seed)["value"].to_numpy() > ACTIVE).sum())
+        return found
+
+    return Measure(compute, f"active units of {arm}")
 
 
-def _largest(tables: Tables) -> int:
-    return largest_k(arms_of(tables["likelihood"]))
-
-
-def _names(tables: Tables) -> tuple[str, str]:
-    """IWAE and VAE with the largest k."""
-    k = _largest(tables)
-    return f"iwae_k{k}", f"vae_k{k}"
-
-
-# W1
+# W1, W2
+@measure
 def bound_steps(tables: Tables) -> pa.Table:
     """L_k' - L_k for adjacent k, mean over test images of the VAE and of the IWAE; every k has draws of its own."""
     table = where(tables["bounds"], metric="bound")
-    ks = sorted(set(table["k"].to_pylist()))
-    steps = {}
-    for low, high in zip(ks[:-1], ks[1:], strict=True):
-        steps[f"{low} to {high}"] = minus(by_seed(table, k=high), by_seed(table, k=low))
-    return grouped(steps)
+    ks = levels(table, "k")
+    bounds = {k: by_seed(table, k=k) for k in ks}
+    pairs = list(zip(ks[:-1], ks[1:], strict=True))
+    return grouped(
+        {f"{low} to {high}": {s: bounds[high][s] - v for s, v in bounds[low].items()} for low, high in pairs}
+    )
 
 
-# W2
+@measure
 def nll_by_k(tables: Tables) -> pa.Table:
     """Fall of the NLL from the VAE to the IWAE with the next larger k, and so on; a group is one such step."""
-    plain = plain_arms(arms_of(tables["likelihood"]), "iwae")
-    names = [VAE, *(arm.name for arm in plain if arm.k > 1)]
-    pairs = zip(names[:-1], names[1:], strict=True)
-    return grouped({f"{a} to {b}": minus(_nll(tables, a), _nll(tables, b)) for a, b in pairs})
+    arms = plain_arms(set(levels(tables["likelihood"], "arm")), "iwae")
+    names = [VAE, *(arm.name for arm in arms if arm.k > 1)]
+    steps = zip(names[:-1], names[1:], strict=True)
+    return grouped({f"{a} to {b}": (nll(a) - nll(b)).values(tables) for a, b in steps})
 
 
-def nll_total_drop(tables: Tables) -> pa.Table:
-    """NLL of the VAE minus that of the IWAE with the largest k."""
-    return replicates(minus(_nll(tables, VAE), _nll(tables, _names(tables)[0])))
-
-
-def half_drop_minus_vae(tables: Tables) -> pa.Table:
-    """Half of that drop minus what k samples bring to the VAE (positive or negative, by size)."""
-    vae = _nll(tables, VAE)
-    iwae, averaged = (minus(vae, _nll(tables, name)) for name in _names(tables))
-    return replicates({seed: 0.5 * iwae[seed] - abs(averaged[seed]) for seed in vae})
-
+nll_total_drop = nll(VAE) - nll(IWAE)
+half_drop_minus_vae = 0.5 * nll_total_drop - abs(nll(VAE) - nll(VAE_K))
 
 # W3
-def _active(tables: Tables, arm: str, layer: int = 1) -> BySeed:
-    rows = where(tables["units"], arm=arm, layer=layer, metric="variance")
-    at, values = rows["seed"].to_numpy(), rows["value"].to_numpy()
-    seeds = sorted(set(tables["units"]["seed"].to_pylist()))
-    return {seed: float((values[at == seed] > ACTIVE).sum()) if (at == seed).any() else NAN for seed in seeds}
+units_iwae_minus_vae = active(IWAE) - active(VAE)
+units_vae_k_minus_vae = active(VAE_K) - active(VAE)
 
 
-def units_iwae_minus_vae(tables: Tables) -> pa.Table:
-    """Active units of the IWAE with the largest k minus those of the VAE."""
-    return replicates(minus(_active(tables, _names(tables)[0]), _active(tables, VAE)))
+def late_change(arm: str) -> Measure:
+    """Return by how many units an arm's count changes over the last quarter of training."""
 
+    def compute(tables: Tables) -> Values:
+        found = {}
+        for seed in levels(tables["training"]):
+            chosen = {"arm": resolved(tables, arm), "metric": "active_units_1", "seed": seed}
+            steps, units = ordered(tables["training"], "step", **chosen)
+            early = np.flatnonzero(steps <= 0.75 * steps[-1])[-1] if len(steps) else 0
+            found[seed] = float(abs(units[-1] - units[early])) if len(steps) else math.nan
+        return found
 
-def units_vae_k_minus_vae(tables: Tables) -> pa.Table:
-    """Active units of the VAE with as many samples minus those of the VAE with one."""
-    return replicates(minus(_active(tables, _names(tables)[1]), _active(tables, VAE)))
+    return Measure(compute, f"change of active units of {arm} over the last quarter")
 
 
-def _late_change(tables: Tables, arm: str) -> pa.Table:
-    table = tables["training"]
-    rows = where(table, arm=arm, metric="active_units_1")
-    seeds = sorted(set(table["seed"].to_pylist()))
-    found = {}
-    for seed in seeds:
-        curve = where(rows, seed=seed).sort_by("step")
-        steps, values = curve["step"].to_numpy(), curve["value"].to_numpy()
-        if not len(steps):
-            found[seed] = NAN
-            continue
-        early = int(np.flatnonzero(steps <= 0.75 * steps[-1])[-1])
-        found[seed] = float(abs(values[-1] - values[early]))
-    return replicates(found)
+late_change_vae, late_change_iwae = late_change(VAE), late_change(IWAE)
 
 
-def late_change_vae(tables: Tables) -> pa.Table:
-    """Gate: by how many units the VAE's count changes over the last quarter of training."""
-    return _late_change(tables, VAE)
+@measure
+def units_of_iwae(tables: Tables) -> Values:
+    """Units of the first layer of the IWAE with the largest k."""
+    rows = where(tables["units"], arm=resolved(tables, IWAE), layer=1, metric="variance")
+    return dict.fromkeys(levels(tables["units"]), float(len(levels(rows, "unit_index"))))
 
 
-def late_change_iwae(tables: Tables) -> pa.Table:
-    """Gate: the same for the IWAE with the largest k."""
-    return _late_change(tables, _names(tables)[0])
+inactive_iwae = units_of_iwae - active(IWAE)  # none would be a ceiling
 
+# W4: swaps
+STAYED, TO_IWAE = f"{VAE}{THEN}{VAE}", f"{VAE}{THEN}{IWAE}"
+TO_VAE, STAYED_IWAE = f"{IWAE}{THEN}{VAE}", f"{IWAE}{THEN}{IWAE}"
+swap_to_iwae = nll(STAYED) - nll(TO_IWAE)
+swap_to_vae = nll(TO_VAE) - nll(STAYED_IWAE)
+swap_units_up = active(TO_IWAE) - active(STAYED)
+swap_units_down = active(STAYED_IWAE) - active(TO_VAE)
+swap_improves_as_printed = nll(VAE) - nll(TO_IWAE)  # the paper's comparison, without the control
+swap_worsens_as_printed = nll(TO_VAE) - nll(IWAE)
 
-def inactive_iwae(tables: Tables) -> pa.Table:
-    """Gate: units that the IWAE with the largest k does not use; none would be a ceiling."""
-    iwae = _names(tables)[0]
-    rows = where(tables["units"], arm=iwae, layer=1, metric="variance")
-    total = len(set(rows["unit_index"].to_pylist()))
-    return replicates({seed: total - found for seed, found in _active(tables, iwae).items()})
+# W5: two stochastic layers
+two_layers_vae = nll(VAE) - nll(f"{VAE}_two_layers")
+two_layers_iwae = nll(IWAE) - nll(f"{IWAE}_two_layers")
 
 
-# W4
-def _swap(tables: Tables, before: str, after: str) -> str:
-    k = _largest(tables)
-    names = {"vae": VAE, "iwae": f"iwae_k{k}"}
-    return f"{names[before]}_then_{names[after]}"
+# W7, W11, E3: fixed pixels
+def gap(arm: str) -> Measure:
+    """Return test minus training NLL, on the same binary pixels."""
+    return nll(arm) - nll(arm, "train")
 
 
-def swap_to_iwae(tables: Tables) -> pa.Table:
-    """NLL of a VAE that went on as VAE minus that of one that went on as IWAE, equal steps."""
-    return replicates(minus(_nll(tables, _swap(tables, "vae", "vae")), _nll(tables, _swap(tables, "vae", "iwae"))))
+FIXED, FEW, FEW_FIXED = f"{VAE}_fixed", f"{VAE}_n*", f"{VAE}_fixed_n*"
+gap_fixed_minus_resampled = gap(FIXED) - gap(VAE)
+gap_fixed_minus_resampled_iwae = gap(f"{IWAE}_fixed") - gap(IWAE)
+nll_fixed_minus_resampled = nll(FIXED) - nll(VAE)
+gap_grows_with_fewer_images = gap(FEW_FIXED) - gap(FEW) - gap_fixed_minus_resampled
+nll_fixed_minus_resampled_few = nll(FEW_FIXED) - nll(FEW)
 
 
-def swap_to_vae(tables: Tables) -> pa.Table:
-    """NLL of an IWAE that went on as VAE minus that of one that went on as IWAE, equal steps."""
-    return replicates(minus(_nll(tables, _swap(tables, "iwae", "vae")), _nll(tables, _swap(tables, "iwae", "iwae"))))
+# W6 and its toy: signal-to-noise of gradients against k
+def log_slope(rows: pa.Table) -> float:
+    """Slope of log signal-to-noise against log k; NaN where noise hides a gradient."""
+    x, y = np.log(rows["k"].to_numpy()), np.log(rows["value"].to_numpy())
+    return float(np.polyfit(x, y, 1)[0]) if len(x) > 1 and np.isfinite(y).all() else math.nan
 
 
-def swap_units_up(tables: Tables) -> pa.Table:
-    """Active units: went on as IWAE minus went on as VAE, both from the trained VAE."""
-    return replicates(
-        minus(_active(tables, _swap(tables, "vae", "iwae")), _active(tables, _swap(tables, "vae", "vae")))
-    )
+def distance(rows: pa.Table) -> float:
+    """Distance of the mean gradient from IWAE's in standard errors, largest over k."""
+    lengths, errors = (ordered(rows, "k", metric=m)[1] for m in ("distance", "distance_error"))
+    return float((lengths / errors).max()) if len(lengths) else math.nan
 
 
-def swap_units_down(tables: Tables) -> pa.Table:
-    """Active units: went on as IWAE minus went on as VAE, both from the trained IWAE."""
-    return replicates(
-        minus(_active(tables, _swap(tables, "iwae", "iwae")), _active(tables, _swap(tables, "iwae", "vae")))
-    )
+trained_slope = partial(
+    per_seed, "signal", log_slope, "slope of log signal-to-noise in log k", arm=VAE, metric="signal_to_noise"
+)
+toy_slope = partial(
+    per_seed, "toy_gradients", log_slope, "slope of log signal-to-noise in log k", metric="signal_to_noise"
+)
+toy_distance = partial(per_seed, "toy_gradients", distance, "largest distance from IWAE's gradient")
+encoder_slope = trained_slope(objective="iwae", parameters="encoder")
+decoder_slope = trained_slope(objective="iwae", parameters="decoder")
+dreg_slope = trained_slope(objective="dreg", parameters="encoder")
+dreg_distance = per_seed(
+    "signal", distance, "largest distance from IWAE's gradient", objective="dreg", parameters="encoder", arm=VAE
+)
+toy_iwae_slope, toy_dreg_slope = toy_slope(objective="iwae"), toy_slope(objective="dreg")
+toy_dreg_distance, toy_stl_distance = toy_distance(objective="dreg"), toy_distance(objective="stl")
 
 
-def swap_improves_as_printed(tables: Tables) -> pa.Table:
-    """NLL of the VAE minus that after it went on as IWAE: the paper's comparison, without the control."""
-    return replicates(minus(_nll(tables, VAE), _nll(tables, _swap(tables, "vae", "iwae"))))
+def largest_bias(rows: pa.Table) -> float:
+    """Largest over the arms."""
+    return max((v for v in rows["value"].to_pylist() if not math.isnan(v)), default=math.nan)
 
 
-def swap_worsens_as_printed(tables: Tables) -> pa.Table:
-    """NLL of the IWAE after it went on as VAE minus before: the paper's comparison, without the control."""
-    return replicates(minus(_nll(tables, _swap(tables, "iwae", "vae")), _nll(tables, _names(tables)[0])))
-
-
-# W5
-def two_layers_vae(tables: Tables) -> pa.Table:
-    """NLL of the VAE with one stochastic layer minus that with two."""
-    return replicates(minus(_nll(tables, VAE), _nll(tables, f"{VAE}_two_layers")))
-
-
-def two_layers_iwae(tables: Tables) -> pa.Table:
-    """The same for the IWAE with the largest k."""
-    iwae = _names(tables)[0]
-    return replicates(minus(_nll(tables, iwae), _nll(tables, f"{iwae}_two_layers")))
-
-
-# W7, W11
-def _gap(tables: Tables, arm: str) -> BySeed:
-    return minus(_nll(tables, arm), _nll(tables, arm, "train"))
-
-
-def gap_fixed_minus_resampled(tables: Tables) -> pa.Table:
-    """Test minus training NLL, on the same binary pixels: fixed pixels minus resampled ones, VAE with k = 1."""
-    return replicates(minus(_gap(tables, FIXED), _gap(tables, VAE)))
-
-
-def gap_fixed_minus_resampled_iwae(tables: Tables) -> pa.Table:
-    """The same for the IWAE with the largest k."""
-    iwae = _names(tables)[0]
-    return replicates(minus(_gap(tables, f"{iwae}_fixed"), _gap(tables, iwae)))
-
-
-def nll_fixed_minus_resampled(tables: Tables) -> pa.Table:
-    """Test NLL, fixed minus resampled, VAE with k = 1 and all images."""
-    return replicates(minus(_nll(tables, FIXED), _nll(tables, VAE)))
-
-
-def _few(tables: Tables) -> int:
-    found = {Arm.parse(a).images for a in arms_of(tables["likelihood"]) if THEN not in a}
-    return min((n for n in found if n is not None), default=0)
-
-
-def gap_grows_with_fewer_images(tables: Tables) -> pa.Table:
-    """The difference of the gaps with few images minus that with all of them, VAE with k = 1."""
-    n = _few(tables)
-    few = minus(_gap(tables, f"{FIXED}_n{n}"), _gap(tables, f"{VAE}_n{n}"))
-    return replicates(minus(few, minus(_gap(tables, FIXED), _gap(tables, VAE))))
-
-
-def nll_fixed_minus_resampled_few(tables: Tables) -> pa.Table:
-    """Test NLL with few images, fixed minus resampled, VAE with k = 1."""
-    n = _few(tables)
-    return replicates(minus(_nll(tables, f"{FIXED}_n{n}"), _nll(tables, f"{VAE}_n{n}")))
-
-
-# W6 and its toy
-def _slope(table: pa.Table) -> BySeed:
-    """Slope of log signal-to-noise against log k by seed; NaN where noise hides a gradient."""
-    found = {}
-    for seed in sorted(set(table["seed"].to_pylist())):
-        rows = where(table, seed=seed)
-        x, y = np.log(rows["k"].to_numpy()), np.log(rows["value"].to_numpy())
-        found[seed] = float(np.polyfit(x, y, 1)[0]) if len(x) > 1 and np.isfinite(y).all() else NAN
-    return found
-
-
-def _signal_slope(tables: Tables, objective: str, parameters: str) -> BySeed:
-    rows = where(tables["signal"], objective=objective, parameters=parameters, metric="signal_to_noise")
-    return _slope(where(rows, arm=VAE))
-
-
-def encoder_slope(tables: Tables) -> pa.Table:
-    """IWAE's slope of the encoder's log signal-to-noise, all its parameters together, on the trained VAE."""
-    return replicates(_signal_slope(tables, "iwae", "encoder"))
-
-
-def decoder_slope(tables: Tables) -> pa.Table:
-    """The same for the decoder."""
-    return replicates(_signal_slope(tables, "iwae", "decoder"))
-
-
-def dreg_slope(tables: Tables) -> pa.Table:
-    """DReG's slope of the encoder's log signal-to-noise on the trained VAE."""
-    return replicates(_signal_slope(tables, "dreg", "encoder"))
-
-
-def _distance(table: pa.Table) -> BySeed:
-    """Distance of the mean gradients in units of its standard error, largest over k, by seed."""
-    found: BySeed = {}
-    for seed in sorted(set(table["seed"].to_pylist())):
-        rows = where(table, seed=seed)
-        length, error = (where(rows, metric=m).sort_by("k")["value"].to_numpy() for m in ("distance", "distance_error"))
-        found[seed] = float((length / error).max()) if len(length) else NAN
-    return found
-
-
-def dreg_distance(tables: Tables) -> pa.Table:
-    """Distance of DReG's mean encoder gradient from IWAE's in standard errors, largest over k."""
-    rows = where(tables["signal"], objective="dreg", parameters="encoder", arm=VAE)
-    return replicates(_distance(rows))
-
-
-def toy_iwae_slope(tables: Tables) -> pa.Table:
-    """Slope of the encoder's log signal-to-noise against log k on the toy, IWAE."""
-    return replicates(_slope(where(tables["toy_gradients"], objective="iwae", metric="signal_to_noise")))
-
-
-def toy_dreg_slope(tables: Tables) -> pa.Table:
-    """The same for DReG."""
-    return replicates(_slope(where(tables["toy_gradients"], objective="dreg", metric="signal_to_noise")))
-
-
-def toy_dreg_distance(tables: Tables) -> pa.Table:
-    """Distance of DReG's mean gradient from IWAE's on the toy in standard errors, largest over k."""
-    return replicates(_distance(where(tables["toy_gradients"], objective="dreg")))
-
-
-def toy_stl_distance(tables: Tables) -> pa.Table:
-    """Distance of STL's mean gradient from IWAE's on the toy in standard errors, largest over k."""
-    return replicates(_distance(where(tables["toy_gradients"], objective="stl")))
-
-
-# The error of the estimate itself
-def likelihood_error(tables: Tables) -> pa.Table:
-    """Gate: largest over the arms of the estimated bias of L_K, nats."""
-    rows = where(tables["likelihood"], part="test", metric="bias")
-    found: BySeed = {}
-    for seed in sorted(set(rows["seed"].to_pylist())):
-        values = where(rows, seed=seed)["value"].to_pylist()
-        found[seed] = max((v for v in values if not math.isnan(v)), default=NAN)
-    return replicates(found)
+likelihood_error = per_seed(
+    "likelihood", largest_bias, "largest estimated bias of L_K over the arms", part="test", metric="bias"
+)
