@@ -1,4 +1,4 @@
-"""One number per replicate from the results tables, for every claim and gate. numpy and pyarrow only.
+"""One number per replicate from the results tables, for every claim and gate.
 
 The replicate is the seed (the draw for exact statements); positive is the paper's direction. Unless a name says
 otherwise the nets are the convolutional ones at learning rate 0.1.
@@ -6,167 +6,278 @@ otherwise the nets are the convolutional ones at learning rate 0.1.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 
-from restudy.studies.batch_norm.measures import (
-    best_accuracy,
-    curvature_contrast,
-    drift_ratio,
-    log_ratio,
-    loss_fall,
-    output_gradient_at_equal_loss,
-    share_of_gap,
-    shift_cells,
-    shift_difference,
-    shift_size_ratio,
-    steps_ratio,
-)
-from restudy.studies.batch_norm.nulls import planted_nulls
-from restudy.studies.batch_norm.tidy import (
-    BN,
-    NOISY,
-    RATE,
-    STD,
-    STD_NOISE,
-    BySeed,
-    Statistic,
-    Tables,
-    by_seed,
-    final,
-    log10,
-    minus,
-    statistic,
-    where,
+from restudy.contrasts import Measure, Values, each, mean, measure
+from restudy.tables import Array, Tables, by_seed, levels, ordered, where
+
+RATE = "0.1"
+"""The paper's learning rate, at which the four arms are compared."""
+STD, BN, NOISY, STD_NOISE = (f"{arm}-{RATE}" for arm in ("std", "bn", "noisy", "std_noise"))
+SLOW, FAST, DEEP = "1e-7", "1e-6", "deep_"
+LEVEL_AT = 0.6
+"""The level to reach is the plain net's smoothed train accuracy at this share of the run."""
+EARLY = 600
+"""Covariate shift is summed up over the probes up to this step."""
+Probes = dict[tuple[str, int], float]
+
+
+# Train accuracy: gates, N2, N3, N6, N9
+training = partial(mean, "training")
+accuracy = partial(training, metric="train_accuracy")
+std_diverged = training(run=STD, metric="diverged")
+bn_minus_std = accuracy(run=BN) - accuracy(run=STD)
+noisy_keeps_three_quarters = accuracy(run=NOISY) - accuracy(run=STD) - 0.75 * bn_minus_std
+noisy_keeps_half = accuracy(run=NOISY) - accuracy(run=STD) - 0.5 * bn_minus_std
+half_std_minus_noise = 0.5 * accuracy(run=STD) - accuracy(run=STD_NOISE)
+l1_minus_bn, l2_minus_bn, linf_minus_bn = (
+    accuracy(run=f"{norm}-{RATE}") - accuracy(run=BN) for norm in ("l1", "l2", "linf")
 )
 
-__all__ = ["planted_nulls"]
-SLOW, FAST = "1e-7", "1e-6"
-DEEP = "deep_"
+
+def at_best_rate(arm: str) -> Measure:
+    """Return an arm's train accuracy at the learning rate that is best for it, by mean over seeds."""
+
+    def compute(tables: Tables) -> Values:
+        rows = where(tables["training"], arm=arm, metric="train_accuracy")
+        by_rate = [by_seed(rows, run=run) for run in levels(rows, "run")]
+        return dict(max(by_rate, key=lambda values: float(np.nanmean(list(values.values()))), default={}))
+
+    return Measure(compute, f"train accuracy of {arm} at its own best learning rate")
 
 
-def _half_minus_noise(tables: Tables) -> BySeed:
-    plain, noise = final(tables, STD), final(tables, STD_NOISE)
-    return {seed: 0.5 * plain[seed] - noise[seed] for seed in plain}
+std_best_accuracy, bn_best_accuracy = at_best_rate("std"), at_best_rate("bn")
 
 
-def _stability(place: str) -> Statistic:
-    says = (
-        f"Wasserstein-1 distance between consecutive checkpoints, plain over batch norm, at the {place}; median layer."
-    )
-    return statistic(drift_ratio("wasserstein", STD, BN, place), says)
+# Speed: N1, N2
+def steps_ratio(run: str) -> Measure:
+    """Return steps to the plain net's level at 60% of its run: plain over another run.
+
+    A run that never reaches it counts with its whole length, which speaks against it.
+    """
+
+    def compute(tables: Tables) -> Values:
+        found = {}
+        for seed in levels(tables["curves"]):
+            steps, plain = ordered(tables["curves"], "step", "accuracy", run=STD, seed=seed)
+            other_steps, other = ordered(tables["curves"], "step", "accuracy", run=run, seed=seed)
+            if not len(steps) or not len(other_steps):
+                found[seed] = math.nan
+                continue
+            level = smoothed(plain)[np.searchsorted(steps, LEVEL_AT * steps[-1])]
+            found[seed] = reached(steps, smoothed(plain), level) / reached(other_steps, smoothed(other), level)
+        return found
+
+    return Measure(compute, f"steps to the plain net's level, {STD} / {run}")
 
 
-def _final_minus_bn(arm: str) -> Statistic:
-    says = f"Final train accuracy: {arm} minus batch norm."
-    return statistic(lambda tables: minus(final(tables, f"{arm}-{RATE}"), final(tables, BN)), says)
+def smoothed(values: Array) -> Array:
+    """Average each window with its two neighbours, (windows,); the ends have one."""
+    padded = np.concatenate([[np.nan], values, [np.nan]])
+    return np.asarray(np.nanmean(np.stack([padded[:-2], padded[1:-1], padded[2:]]), axis=0), dtype=np.float64)
 
 
-def _l1_below_bn(tables: Tables) -> BySeed:
-    losses = [by_seed(tables["deep_training"], run=f"{arm}-{FAST}", metric="last_loss") for arm in ("bn", "l1")]
-    return {seed: log10(losses[0][seed] / losses[1][seed]) for seed in losses[0]}
+def reached(steps: Array, accuracy: Array, level: float) -> float:
+    """Return the step at which a level is first reached, between two windows; the last step where it never is."""
+    above = np.flatnonzero(accuracy >= level)
+    if not len(above):
+        return float(steps[-1])
+    place = int(above[0])
+    if place == 0:
+        return float(steps[0])
+    low, high = accuracy[place - 1], accuracy[place]
+    return float(steps[place - 1] + (steps[place] - steps[place - 1]) * (level - low) / (high - low))
 
 
-def _exact(check: str, says: str) -> Statistic:
-    """A check of the table `identities`: the draws are the replicates."""
-
-    def found(tables: Tables) -> pa.Table:
-        rows = where(tables["identities"], check=check)
-        return pa.table({"replicate": rows["draw"], "value": rows["value"]})
-
-    found.__doc__ = says
-    return found
+bn_steps_ratio, noisy_steps_ratio = steps_ratio(BN), steps_ratio(NOISY)
 
 
-# Gates.
-std_best_accuracy = statistic(best_accuracy("std"), "Train accuracy of the plain net at its own best learning rate.")
-bn_best_accuracy = statistic(best_accuracy("bn"), "Train accuracy of the batch-norm net at its own best learning rate.")
-std_diverged = statistic(lambda tables: final(tables, STD, "diverged"), "1 where the plain net diverged.")
-bn_minus_std = statistic(lambda tables: minus(final(tables, BN), final(tables, STD)), "Train accuracy, BN minus plain.")
-noisy_mean_drift = statistic(
-    drift_ratio("mean_change", NOISY, STD), "Change of the units' means in a step, noisy over plain; median layer."
-)
-noisy_variance_drift = statistic(
-    drift_ratio("variance_change", NOISY, STD), "Change of the units' variances in a step, noisy over plain."
-)
-std_shift_cosine = statistic(
-    shift_cells(STD, lambda cells: float(np.median(cells)), until=10**9), "Median cosine of the plain net's gradients."
-)
-deep_fall_std_slow = statistic(loss_fall(f"std-{SLOW}"), "Loss at the start over the end, deep linear, plain, 1e-7.")
-deep_fall_bn_slow = statistic(loss_fall(f"bn-{SLOW}"), "The same with batch norm.")
-deep_fall_std_fast = statistic(loss_fall(f"std-{FAST}"), "Loss at the start over the end, deep linear, plain, 1e-6.")
-deep_fall_bn_fast = statistic(loss_fall(f"bn-{FAST}"), "The same with batch norm.")
-
-# N1, N2, N3, N9
-bn_steps_ratio = statistic(steps_ratio(BN), "Steps to the plain net's level at 60% of its run: plain over batch norm.")
-noisy_steps_ratio = statistic(steps_ratio(NOISY), "The same: plain over noisy batch norm.")
-noisy_keeps_three_quarters = statistic(
-    share_of_gap(NOISY, 0.75), "A quarter of (BN - plain) minus (BN - noisy), train accuracy."
-)
-noisy_keeps_half = statistic(share_of_gap(NOISY, 0.5), "(noisy - plain) minus half of (BN - plain), train accuracy.")
-half_std_minus_noise = statistic(_half_minus_noise, "Half the plain net's train accuracy minus that with noise.")
-
-# N4
-shift_cosine_gap = statistic(shift_difference(), "Median over layers and probes of cos_std - cos_BN.")
-
-# N5 and its relative version
-loss_range_gap = statistic(log_ratio("loss_range"), "log10 of the loss range along the gradient, plain over BN.")
-gradient_change_gap = statistic(log_ratio("gradient_change"), "log10 of the largest gradient change, plain over BN.")
-smoothness_gap = statistic(log_ratio("effective_smoothness"), "log10 of beta_eff, plain over BN.")
-relative_loss_range_gap = statistic(log_ratio("loss_range_relative"), "The loss range over the loss.")
-relative_gradient_change_gap = statistic(log_ratio("gradient_change_relative"), "The change over the gradient's norm.")
-
-late_loss_range_gap = statistic(log_ratio("loss_range", late=True), "The loss range after the first third.")
-late_gradient_change_gap = statistic(log_ratio("gradient_change", late=True), "The gradient's change after it.")
-late_smoothness_gap = statistic(log_ratio("effective_smoothness", late=True), "beta_eff after the first third.")
-
-# N6
-l1_minus_bn, l2_minus_bn, linf_minus_bn = (_final_minus_bn(arm) for arm in ("l1", "l2", "linf"))
-deep_l1_below_bn = statistic(_l1_below_bn, "log10 of the deep linear network's last loss at 1e-6, BN over l_1.")
-
-# N7, N10 and the two exact additions
-theorem_error = _exact("theorem_error", "Relative deviation from Theorem 4.1 with 1/m.")
-observation_gap = _exact("observation_gap", "Relative deviation of the activations of Observation 4.3.")
-printed_bound_holds = _exact("printed_bound_holds", "1 where the bound as printed, with 1/sqrt(m), holds.")
-gradient_excess = _exact("gradient_excess", "By how much the gradient behind batch norm exceeds the one at its output.")
-missing_part_error = _exact("missing_part_error", "Deviation of the missing part from the two batch averages.")
-weight_bound_error = _exact("weight_bound_error", "Deviation of the largest weight gradient from its closed form.")
-weight_bound_excess = _exact("weight_bound_excess", "By how much batch norm's largest weight gradient exceeds.")
-shift_without_lower_step = _exact("shift_without_lower_step", "||G - G'|| where no lower layer moved.")
-
-# N8
-stability_ratio = _stability("input")
-stability_ratio_before = _stability("before")
-
-# N11, N12
-curvature_gap = statistic(curvature_contrast(1.5), "Contrast of g'Hg/||g||^2, plain against 1.5 times BN.")
-output_gradient_gap = statistic(output_gradient_at_equal_loss, output_gradient_at_equal_loss.__doc__ or "")
+# Probes on the way: N4, N5, N11, N12
+def probes(table: pa.Table, run: str, seed: int, metric: str) -> Probes:
+    """Return a metric of a run by layer ("" where it has none) and step."""
+    rows = where(table, run=run, seed=seed, metric=metric)
+    names = zip(rows["layer"].to_pylist(), rows["step"].to_pylist(), strict=True)
+    return dict(zip(names, rows["value"].to_pylist(), strict=True))
 
 
-def _low(cells: np.ndarray) -> float:
-    """A fifth of the cells lie at or below this."""
+def first_third(tables: Tables, run: str, prefix: str = "") -> float:
+    """Return the step that ends the first third of a run."""
+    return max(where(tables[f"{prefix}curves"], run=run)["step"].to_pylist(), default=0) / 3
+
+
+def median(values: list[float]) -> float:
+    """Return the median, NaN of nothing."""
+    return float(np.median(values)) if values else math.nan
+
+
+def log10(value: float) -> float:
+    """Return the logarithm; NaN where there is none."""
+    return math.log10(value) if 0 < value < 1e300 else math.nan
+
+
+def at_same_probes(
+    metric: str, combine: Callable[[float, float], float], one: str, other: str, prefix: str, says: str, part: str
+) -> Measure:
+    """Return the median of a combination of two runs over layers and probes at the same layer and step.
+
+    `part`: `all` of the run, its first third (`first`), the rest (`late`), or the steps up to EARLY (`early`).
+    """
+
+    def compute(tables: Tables) -> Values:
+        table, end = tables[f"{prefix}probes"], first_third(tables, one, prefix)
+        low, high = {"all": (-1, math.inf), "first": (-1, end), "late": (end, math.inf), "early": (-1, EARLY)}[part]
+        found = {}
+        for seed in levels(table):
+            a, b = (probes(table, run, seed, metric) for run in (one, other))
+            found[seed] = median([combine(a[key], b[key]) for key in a if key in b and low < key[1] <= high])
+        return found
+
+    return Measure(compute, f"median of {says} of {metric}, {one} and {other}, {part} probes")
+
+
+def ratio(one: float, other: float) -> float:
+    """Return a quotient, NaN over 0."""
+    return one / other if other else math.nan
+
+
+def log_ratio(metric: str, part: str = "first", one: str = STD, other: str = BN, prefix: str = "") -> Measure:
+    """Return the median of log10(one / other) over the probes of a part of the run."""
+    return at_same_probes(metric, lambda a, b: log10(ratio(a, b)), one, other, prefix, "log10 of the ratio", part)
+
+
+def shift(run: str, reduce: Callable[[Array], float], says: str, prefix: str = "", until: int = EARLY) -> Measure:
+    """Return a summary of cos(G, G') over all layers and the probes up to a step."""
+
+    def compute(tables: Tables) -> Values:
+        table = tables[f"{prefix}probes"]
+        cells = {seed: probes(table, run, seed, "shift_cosine") for seed in levels(table)}
+        values = {seed: [v for (_, step), v in cell.items() if step <= until] for seed, cell in cells.items()}
+        return {seed: float(reduce(np.array(v))) if v else math.nan for seed, v in values.items()}
+
+    return Measure(compute, f"{says} of cos(G, G') of {run} over layers and probes")
+
+
+def low(cells: Array) -> float:
+    """Return the value that a fifth of the cells lie at or below."""
     return float(np.quantile(cells, 0.2))
 
 
-def _deep(rate: str) -> dict[str, Statistic]:
-    """Covariate shift and smoothness of the deep linear network at one learning rate."""
-    std, bn = f"std-{rate}", f"bn-{rate}"
-    median = shift_cells(std, lambda cells: float(np.median(cells)), prefix=DEEP)
-    gaps = {m: log_ratio(m, one=std, other=bn, prefix=DEEP) for m in ("loss_range", "gradient_change")}
-    smooth = log_ratio("effective_smoothness", one=std, other=bn, prefix=DEEP)
-    return {
-        "cosine": statistic(median, f"Median cosine of the plain network's gradients, {rate}."),
-        "low": statistic(shift_cells(bn, _low, prefix=DEEP), f"A fifth of BN's cosines are below this, {rate}."),
-        "size": statistic(shift_size_ratio(bn, std, prefix=DEEP), f"Median of ||G - G'||, BN over plain, {rate}."),
-        "loss": statistic(gaps["loss_range"], f"log10 of the loss range, plain over BN, {rate}."),
-        "change": statistic(gaps["gradient_change"], f"log10 of the gradient change, plain over BN, {rate}."),
-        "smooth": statistic(smooth, f"log10 of beta_eff, plain over BN, {rate}."),
-    }
+std_shift_cosine = shift(STD, np.median, "median", until=10**9)
+shift_cosine_gap = at_same_probes("shift_cosine", lambda a, b: a - b, STD, BN, "", "difference", "all")
+loss_range_gap, gradient_change_gap = log_ratio("loss_range"), log_ratio("gradient_change")
+smoothness_gap = log_ratio("effective_smoothness")
+relative_loss_range_gap = log_ratio("loss_range_relative")
+relative_gradient_change_gap = log_ratio("gradient_change_relative")
+late_loss_range_gap, late_gradient_change_gap = log_ratio("loss_range", "late"), log_ratio("gradient_change", "late")
+late_smoothness_gap = log_ratio("effective_smoothness", "late")
 
 
-deep_cosine_slow, deep_low_slow, deep_size_slow, deep_loss_slow, deep_change_slow, deep_smooth_slow = _deep(
-    SLOW
-).values()
-deep_cosine_fast, deep_low_fast, deep_size_fast, deep_loss_fast, deep_change_fast, deep_smooth_fast = _deep(
-    FAST
-).values()
+@measure
+def curvature_gap(tables: Tables) -> Values:
+    """(c_std - 1.5 c_BN) / (|c_std| + 1.5 |c_BN|) for the median curvatures g'Hg/||g||^2 of the first third.
+
+    Above 0 where the plain net's curvature along the gradient is more than 1.5 times batch norm's; stays defined
+    where one of them is not positive. In [-1, 1].
+    """
+    table, end, found = tables["probes"], first_third(tables, STD), {}
+    for seed in levels(table):
+        plain, other = (
+            median([v for (_, step), v in probes(table, run, seed, "curvature").items() if step <= end])
+            for run in (STD, BN)
+        )
+        size = abs(plain) + 1.5 * abs(other)
+        found[seed] = (plain - 1.5 * other) / size if size > 0 else math.nan
+    return found
+
+
+@measure
+def output_gradient_gap(tables: Tables) -> Values:
+    """Median over layers and the first third's probes of log10 of ||dL/dy||, plain over batch norm at equal loss.
+
+    y is the output of a layer's convolution. Batch norm's value is read at the plain net's train loss, from the
+    line through its own probes by loss; probes whose loss it never has are left out.
+    """
+    table, end, found = tables["probes"], first_third(tables, STD), {}
+    for seed in levels(table):
+        loss, other_loss = (probes(table, run, seed, "loss") for run in (STD, BN))
+        plain, other = (probes(table, run, seed, "output_gradient_norm") for run in (STD, BN))
+        values: list[float] = []
+        for layer in {name for name, _ in plain}:
+            known = sorted(
+                (other_loss["", s], math.log10(v)) for (name, s), v in other.items() if name == layer and v > 0
+            )
+            if not known:
+                continue
+            x, y = zip(*known, strict=True)
+            own = [(loss["", s], v) for (name, s), v in plain.items() if name == layer and s <= end and v > 0]
+            values += [math.log10(v) - float(np.interp(at, x, y)) for at, v in own if x[0] <= at <= x[-1]]
+        found[seed] = median(values)
+    return found
+
+
+# Drift of activations: gates of N2, N8, B1
+def drift_ratio(metric: str, one: str, other: str, place: str = "input") -> Measure:
+    """Return the median over the layers of a drift, one run over another, each averaged over time."""
+
+    def compute(tables: Tables) -> Values:
+        table = where(tables["drift"], metric=metric, place=place)
+        found: dict[int, list[float]] = {seed: [] for seed in levels(tables["drift"])}
+        for layer in levels(table, "layer"):
+            a, b = (by_seed(table, run=run, layer=layer) for run in (one, other))
+            for seed in found:
+                value = b.get(seed, math.nan)
+                found[seed].append(a[seed] / value if value > 0 else math.nan)
+        return {seed: median(values) for seed, values in found.items()}
+
+    return Measure(compute, f"median over layers of {metric} at the {place}, {one} / {other}")
+
+
+noisy_mean_drift = drift_ratio("mean_change", NOISY, STD)
+noisy_variance_drift = drift_ratio("variance_change", NOISY, STD)
+stability_ratio = drift_ratio("wasserstein", STD, BN)
+stability_ratio_before = drift_ratio("wasserstein", STD, BN, "before")
+
+# The deep linear network
+deep = partial(mean, "deep_training")
+
+
+def loss_fall(run: str) -> Measure:
+    """Return the deep linear network's loss at the start over that at the end."""
+    return deep(run=run, metric="first_loss") / deep(run=run, metric="last_loss")
+
+
+def deep_log_ratio(metric: str, rate: str) -> Measure:
+    """Return the median of log10(plain / batch norm) over the first third's probes of the deep linear network."""
+    return log_ratio(metric, "first", f"std-{rate}", f"bn-{rate}", DEEP)
+
+
+def deep_size(rate: str) -> Measure:
+    """Return the median of ||G - G'||, batch norm over plain, over layers and early probes."""
+    return at_same_probes("shift_l2", ratio, f"bn-{rate}", f"std-{rate}", DEEP, "ratio", "early")
+
+
+deep_fall_std_slow, deep_fall_bn_slow = loss_fall(f"std-{SLOW}"), loss_fall(f"bn-{SLOW}")
+deep_fall_std_fast, deep_fall_bn_fast = loss_fall(f"std-{FAST}"), loss_fall(f"bn-{FAST}")
+deep_l1_below_bn = (deep(run=f"bn-{FAST}", metric="last_loss") / deep(run=f"l1-{FAST}", metric="last_loss")).log10()
+deep_cosine_slow, deep_cosine_fast = (shift(f"std-{r}", np.median, "median", DEEP) for r in (SLOW, FAST))
+deep_low_slow, deep_low_fast = (shift(f"bn-{r}", low, "lowest fifth", DEEP) for r in (SLOW, FAST))
+deep_size_slow, deep_size_fast = deep_size(SLOW), deep_size(FAST)
+deep_loss_slow, deep_loss_fast = (deep_log_ratio("loss_range", r) for r in (SLOW, FAST))
+deep_change_slow, deep_change_fast = (deep_log_ratio("gradient_change", r) for r in (SLOW, FAST))
+deep_smooth_slow, deep_smooth_fast = (deep_log_ratio("effective_smoothness", r) for r in (SLOW, FAST))
+
+# N7, N10 and the two exact additions: each draw
+identity = partial(each, "identities", "draw")
+theorem_error = identity(check="theorem_error")
+observation_gap = identity(check="observation_gap")
+printed_bound_holds = identity(check="printed_bound_holds")
+gradient_excess = identity(check="gradient_excess")
+missing_part_error = identity(check="missing_part_error")
+weight_bound_error = identity(check="weight_bound_error")
+weight_bound_excess = identity(check="weight_bound_excess")
+shift_without_lower_step = identity(check="shift_without_lower_step")
