@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from restudy.studies.counterfactual_infill.tidy import BySeed, Tables, where
+from restudy.tables import BySeed, Tables, where
 
 TARGET_AREA = 0.06
 """Share of the canvas at which shapes are compared: about half of an object."""
