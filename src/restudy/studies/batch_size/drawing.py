@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from restudy.plotting.style import series
-from restudy.studies.batch_size.tidy import Tables, curve, seeds_of
+from restudy.studies.batch_size.trials import curve
+from restudy.tables import Tables, levels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +38,7 @@ def workloads_of(tables: Tables) -> list[str]:
 
 def curves(tables: Tables, workload: str, metric: str = "steps") -> tuple[Any, Any]:
     """Batch sizes (n,) and steps (seeds, n), NaN where the goal was not reached."""
-    found = [curve(tables, workload, seed, metric) for seed in seeds_of(tables["trials"])]
+    found = [curve(tables, workload, seed, metric) for seed in levels(tables["trials"])]
     sizes = sorted({b for one in found for b in one})
     return np.array(sizes), np.array([[one.get(b, np.nan) for b in sizes] for one in found])
 

@@ -23,7 +23,9 @@ from restudy.studies.batch_size.drawing import (
 )
 from restudy.studies.batch_size.rate_figures import learning_rates, search_box
 from restudy.studies.batch_size.side_figures import budgets_figure, example_cost, noise_figure
-from restudy.studies.batch_size.tidy import HALF, MOMENTUM, outcomes, seeds_of
+from restudy.studies.batch_size.tidy import HALF, MOMENTUM
+from restudy.studies.batch_size.trials import outcomes
+from restudy.tables import levels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +80,7 @@ def optimizers(tables: Tables) -> Figure:
         log_axes([left], xlabel="batch size", ylabel="steps to the goal")
         left.legend()
         for place, name in enumerate(names):
-            for i, seed in enumerate(seeds_of(tables["trials"])):
+            for i, seed in enumerate(levels(tables["trials"])):
                 found = bootstrap_scaling(first_steps_table(outcomes(tables, name, seed)), draws=DRAWS, seed=seed)
                 x = place + 0.12 * (i - 2)
                 right.plot([x, x], found.b_crit, color=LOOKS[name]["color"], linewidth=0.8)

@@ -1,139 +1,83 @@
-"""Planted nulls: results from which the effect of a claim was removed, on which it must not come out `reproduced`."""
+"""Planted nulls that the statistics' formulas do not give: results without the effect of a claim."""
 
 from __future__ import annotations
-
-from collections.abc import Callable, Mapping
 
 import numpy as np
 import pyarrow as pa
 
-from restudy.studies.batch_size.tidy import (
-    DEEP,
-    DIGITS,
-    HALF,
-    MOMENTUM,
-    NARROW,
-    SGD,
-    Tables,
-    budgets,
-    where,
-    with_values,
-)
-
-Null = Callable[[Tables], dict[str, pa.Table]]
+from restudy.nulls import Null, changed, in_turn, replaced
+from restudy.studies.batch_size.tidy import DEEP, DIGITS, HALF, MOMENTUM, NARROW, SGD
+from restudy.studies.batch_size.trials import budgets
+from restudy.tables import Tables, levels, relabel, where, with_column
 
 
-def _renamed(column: str, names: Mapping[str, str]) -> Null:
-    """Values of a column exchanged in the trials (workloads swapped, kinds taken for others)."""
-
-    def null(tables: Tables) -> dict[str, pa.Table]:
-        table = tables["trials"]
-        new = [names.get(value, value) for value in table[column].to_pylist()]
-        return {**tables, "trials": with_values(table, column, new)}
-
-    return null
+def exchanged(one: str, other: str) -> Null:
+    """Exchange two workloads in the trials."""
+    return replaced("trials", lambda rows: relabel(rows, "workload", {one: other, other: one}))
 
 
-def _power_law(workload: str, exponent: float) -> Null:
-    """Every trial takes as many steps as its namesake at the smallest batch, times a power of the batch: no regions."""
+def power_law(workload: str, exponent: float) -> Null:
+    """Let every trial take the steps of its namesake at the smallest batch, times a power of the batch: no regions."""
 
     def null(tables: Tables) -> dict[str, pa.Table]:
         table = tables["trials"]
         smallest = min(budgets(tables, workload)) if where(table, workload=workload).num_rows else 1
         rows = table.to_pylist()
         wanted = [r["workload"] == workload and r["kind"] == "search" and r["unit"] == "steps" for r in rows]
+        names = ("seed", "trial_id", "metric")
         base = {
-            (r["seed"], r["trial_id"], r["metric"]): r["value"]
-            for r, ok in zip(rows, wanted, strict=True)
-            if ok and r["batch_size"] == smallest
+            tuple(r[n] for n in names): r["value"]
+            for r, inside in zip(rows, wanted, strict=True)
+            if inside and r["batch_size"] == smallest
         }
         values = [
-            base[r["seed"], r["trial_id"], r["metric"]] * (r["batch_size"] / smallest) ** exponent if ok else r["value"]
-            for r, ok in zip(rows, wanted, strict=True)
+            base[tuple(r[n] for n in names)] * (r["batch_size"] / smallest) ** exponent if inside else r["value"]
+            for r, inside in zip(rows, wanted, strict=True)
         ]
-        return {**tables, "trials": with_values(table, "value", values)}
+        return {**tables, "trials": with_column(table, "value", values)}
 
     return null
 
 
-def _as_tuned(*kinds: str) -> Null:
-    """Trials by a rule replaced by the best trials trained again: the rule is as good as tuning."""
+def as_tuned(*kinds: str) -> Null:
+    """Replace trials by a rule with the best trials trained again: the rule is as good as tuning."""
 
-    def null(tables: Tables) -> dict[str, pa.Table]:
-        table = tables["trials"]
-        rest = table.filter(~np.isin(np.array(table["kind"].to_pylist()), kinds))
+    def take(table: pa.Table) -> pa.Table:
+        rest = table.filter(pa.array(~np.isin(np.array(table["kind"].to_pylist()), kinds)))
         again = where(table, kind="rerun")
-        copies = [with_values(again, "kind", [kind] * again.num_rows) for kind in kinds]
-        return {**tables, "trials": pa.concat_tables([rest, *copies])}
+        return pa.concat_tables([rest, *(with_column(again, "kind", [kind] * again.num_rows) for kind in kinds)])
 
-    return null
-
-
-def _same_rates(tables: Tables) -> dict[str, pa.Table]:
-    """Every trial has the same rate at every batch size, and frozen rates do as well as tuned ones."""
-    changed = _as_tuned("frozen")(tables)
-    table = changed["trials"]
-    return {**changed, "trials": with_values(table, "effective_learning_rate", np.ones(table.num_rows))}
+    return replaced("trials", take)
 
 
-def _batches_reversed(name: str) -> Null:
-    """The largest batch size takes the place of the smallest, and so on."""
-
-    def null(tables: Tables) -> dict[str, pa.Table]:
-        table = tables[name]
-        keys = list(zip(table["workload"].to_pylist(), table["batch_size"].to_pylist(), strict=True))
-        new: dict[tuple[str, int], int] = {}
-        for workload in {w for w, _ in keys}:
-            sizes = sorted({b for w, b in keys if w == workload})
-            new |= {(workload, b): other for b, other in zip(sizes, reversed(sizes), strict=True)}
-        return {**tables, name: with_values(table, "batch_size", [new[k] for k in keys])}
-
-    return null
+def batches_reversed(table: pa.Table) -> pa.Table:
+    """Put the largest batch size of a workload in the place of the smallest, and so on."""
+    for workload in levels(table, "workload"):
+        sizes = levels(where(table, workload=workload), "batch_size")
+        table = relabel(table, "batch_size", dict(zip(sizes, reversed(sizes), strict=True)), workload=workload)
+    return table
 
 
-def _dearer(tables: Tables) -> dict[str, pa.Table]:
-    """Examples per second and seconds per example exchanged: larger batches cost more."""
-    table = tables["timings"]
-    sizes, seconds = (table[n].to_numpy() for n in ("batch_size", "value"))
-    return {**tables, "timings": with_values(table, "value", 1e-12 * sizes**2 / seconds)}
+def dearer(table: pa.Table) -> pa.Table:
+    """Exchange examples per second and seconds per example: larger batches cost more."""
+    sizes, seconds = (table[name].to_numpy() for name in ("batch_size", "value"))
+    return with_column(table, "value", 1e-12 * sizes**2 / seconds)
 
 
-def _spoiled(claim: str) -> Null:
-    """Every deviation of a claim made 10 larger: a program that errs."""
-
-    def null(tables: Tables) -> dict[str, pa.Table]:
-        table = tables["identities"]
-        wrong = np.array([c == claim for c in table["claim"].to_pylist()])
-        return {**tables, "identities": with_values(table, "value", table["value"].to_numpy() + 10.0 * wrong)}
-
-    return null
-
-
-def _far_noise(tables: Tables) -> dict[str, pa.Table]:
-    """Gradient noise a thousand times as large: small batches' norms grow by it."""
-    table = tables["noise"]
-    small = np.array(table["metric"].to_pylist()) == "small_norm"
-    return {**tables, "noise": with_values(table, "value", table["value"].to_numpy() * np.where(small, 1e3, 1.0))}
-
-
-_SWAPPED = _renamed("workload", {SGD: MOMENTUM, MOMENTUM: SGD})
-
-planted_nulls: dict[str, Null] = {
-    "B1": _power_law(SGD, -0.5),
-    "B2": _SWAPPED,
-    "B3": _renamed("workload", {NARROW: DEEP, DEEP: NARROW}),
-    "B4": _renamed("workload", {HALF: SGD, SGD: HALF}),
-    "B5": _as_tuned("linear", "square_root"),
-    "B6": _batches_reversed("measurements"),
-    "B7": _far_noise,
-    "B8": _power_law(DIGITS, -0.5),
-    "B9": _same_rates,
-    "B10": _power_law(SGD, -0.5),
-    "B11": _power_law(DIGITS, -1.0),
-    "B12": _SWAPPED,
-    "B13": _dearer,
-    "X1": _spoiled("X1"),
-    "X2": _spoiled("X2"),
-    "X3": _spoiled("X3"),
+SAME_RATES = replaced("trials", lambda rows: with_column(rows, "effective_learning_rate", np.ones(rows.num_rows)))
+planted_nulls = {
+    "B1": power_law(SGD, -0.5),
+    "B2": exchanged(SGD, MOMENTUM),
+    "B3": exchanged(NARROW, DEEP),
+    "B4": exchanged(HALF, SGD),
+    "B5": as_tuned("linear", "square_root"),
+    "B6": replaced("measurements", batches_reversed),
+    # gradient noise a thousand times as large: small batches' norms grow by it
+    "B7": changed("noise", lambda norm: 1e3 * norm, metric="small_norm"),
+    "B8": power_law(DIGITS, -0.5),
+    "B9": in_turn(as_tuned("frozen"), SAME_RATES),
+    "B10": power_law(SGD, -0.5),
+    "B11": power_law(DIGITS, -1.0),
+    "B12": exchanged(SGD, MOMENTUM),
+    "B13": replaced("timings", dearer),
 }
-"""Claim -> a function from results to results without the effect."""

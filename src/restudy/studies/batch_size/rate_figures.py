@@ -10,19 +10,17 @@ from restudy.methods.sweeps import COMPLETE, INFEASIBLE
 from restudy.methods.sweeps.validity import OUTER
 from restudy.plotting.style import COLOURS, figure, style
 from restudy.studies.batch_size.drawing import GUIDE, NAMES, geometric_mean, styled, workloads_of
-from restudy.studies.batch_size.rules import capped_steps, expected_log_least
-from restudy.studies.batch_size.tidy import (
-    MOMENTUM,
-    SGD,
-    Tables,
+from restudy.studies.batch_size.tidy import MOMENTUM, SGD
+from restudy.studies.batch_size.trials import (
     best_trials,
     budgets,
+    capped_steps,
     column,
     ends_of,
+    expected_log_least,
     outcomes,
-    seeds_of,
-    where,
 )
+from restudy.tables import Tables, levels, where
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +52,7 @@ def learning_rates(tables: Tables) -> Figure:
 def _best_rates(axis: Axes, tables: Tables, name: str, rate: str) -> None:
     sizes = list(budgets(tables, name))
     found = []
-    for seed in seeds_of(tables["trials"]):
+    for seed in levels(tables["trials"]):
         best = best_trials(tables, name, seed)
         own = [best.get(b, {}).get(rate, np.nan) for b in sizes]
         found.append([1 - v for v in own] if rate == "momentum" else own)
@@ -76,7 +74,7 @@ def _rule_steps(axis: Axes, tables: Tables) -> None:
     limits = budgets(tables, MOMENTUM)
     for (kind, label), colour in zip(KINDS.items(), COLOURS, strict=False):
         ratios = []
-        for seed in seeds_of(tables["trials"]):
+        for seed in levels(tables["trials"]):
             searched, own = (outcomes(tables, MOMENTUM, seed, kind=k) for k in ("search", kind))
             ratios.append([_ratio(where(searched, batch_size=b), where(own, batch_size=b), limits[b]) for b in limits])
         axis.plot(list(limits), geometric_mean(np.array(ratios)), color=colour, marker=".", label=label)
@@ -104,7 +102,7 @@ def search_box(tables: Tables) -> Figure:
         drawn, axes = figure(2.1 * rows, rows=rows, columns=columns, sharex=True, sharey=True)
         shown: Any = None
         for axis, size in zip(axes.flat, sizes, strict=False):
-            for seed in seeds_of(tables["trials"]):
+            for seed in levels(tables["trials"]):
                 shown = _scatter(axis, where(outcomes(tables, name, seed), batch_size=size)) or shown
             for ends, span in zip(box, (axis.axvspan, axis.axhspan), strict=True):
                 width = (ends[1] / ends[0]) ** OUTER

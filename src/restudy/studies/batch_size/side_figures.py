@@ -10,8 +10,9 @@ from scipy import stats
 from restudy.methods.sweeps import fit_scaling, noise_scale
 from restudy.plotting.style import COLOURS, MARKERS, figure, style
 from restudy.studies.batch_size.drawing import GUIDE, LOOKS, NAMES, curves, workloads_of
-from restudy.studies.batch_size.quality import errors_under, shared_budgets
-from restudy.studies.batch_size.tidy import SGD, Tables, budgets, seeds_of, where
+from restudy.studies.batch_size.tidy import SGD
+from restudy.studies.batch_size.trials import budgets, errors_under, shared_budgets
+from restudy.tables import Tables, levels, where
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +27,7 @@ def budgets_figure(tables: Tables) -> Figure:
         drawn, axes = figure(3.0)
         axis = axes[0, 0]
         for (budget, label), colour, marker in zip(labels.items(), COLOURS, MARKERS, strict=False):
-            found = [errors_under(tables, name, budget, seed) for seed in seeds_of(tables["trials"])]
+            found = [errors_under(tables, name, budget, seed) for seed in levels(tables["trials"])]
             sizes = list(budgets(tables, name))
             values = np.array([[one.get(b, np.nan) for b in sizes] for one in found])
             axis.errorbar(sizes, values.mean(0), _half(values), color=colour, marker=marker, capsize=2, label=label)
@@ -53,7 +54,7 @@ def noise_figure(tables: Tables) -> Figure:
         ends = [np.inf, 0.0]
         for name in names:
             simple = []
-            for seed in seeds_of(tables["trials"]):
+            for seed in levels(tables["trials"]):
                 rows = where(tables["noise"], workload=name, seed=seed)
                 small, big = (where(rows, metric=m).sort_by("step") for m in ("small_norm", "big_norm"))
                 if not small.num_rows:
@@ -67,7 +68,7 @@ def noise_figure(tables: Tables) -> Figure:
                 value = noise_scale(pair[0][known], pair[1][known], **sizes).simple if known.any() else np.nan
                 simple.append((seed, value))
             batches, steps = curves(tables, name)
-            own = dict(zip(seeds_of(tables["trials"]), steps, strict=True))
+            own = dict(zip(levels(tables["trials"]), steps, strict=True))
             simple = [pair for pair in simple if not np.isnan(own[pair[0]]).any()]
             bends = [fit_scaling(batches.astype(np.float64), own[seed]).b_crit for seed, _ in simple]
             values = [value for _, value in simple]
@@ -91,7 +92,7 @@ def example_cost(tables: Tables) -> Figure:
     with style():
         drawn, axes = figure(2.6)
         axis = axes[0, 0]
-        for seed in seeds_of(rows):
+        for seed in levels(rows):
             own = where(rows, seed=seed).sort_by("batch_size")
             cost = 1e6 * own["value"].to_numpy() / own["batch_size"].to_numpy()
             axis.plot(own["batch_size"].to_numpy(), cost, color=COLOURS[0], marker=".", linewidth=0.7)
