@@ -6,7 +6,8 @@ from the formulas of its statistics; a study writes only those that formulas do 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -138,6 +139,17 @@ def null_of(claim: Claim, statistics: ModuleType, own: Mapping[str, Null]) -> Nu
             f"no null follows from {', '.join(plain)}", where=f"claim {claim.id}", remedy="write one in nulls.py"
         )
     return derived(*measures)
+
+
+def planted(claims: Sequence[Claim], statistics: ModuleType, own: Mapping[str, Null]) -> dict[str, Null]:
+    """Return claim -> null for every claim that has one: its own, or one that follows from its statistics."""
+    found = {}
+    for claim in claims:
+        if claim.statistic is None and not claim.parts:
+            continue
+        with suppress(ClaimError):
+            found[claim.id] = null_of(claim, statistics, own)
+    return found
 
 
 def _of(statistic: Measure) -> Null:

@@ -14,7 +14,8 @@ from restudy.catalog.study import study
 from restudy.claims import Claim, StudyVerdicts, judge_study, load_claims
 from restudy.claims.lock import Entry, amended_after, entry_in_force, read_lock
 from restudy.errors import ConfigError
-from restudy.provenance.closure import closure
+from restudy.nulls import Null, planted
+from restudy.provenance.closure import closure, source_path
 
 
 def judge(
@@ -60,6 +61,13 @@ def claims_of(slug: str) -> list[Claim]:
             where = f"{layout.relative(found.folder / 'claims.yaml')}: claim {claim.id}"
             raise ConfigError(f"presets: {unknown}", where=where, remedy=f"known: {', '.join(found.file.presets)}")
     return claims
+
+
+def nulls_of(slug: str) -> dict[str, Null]:
+    """The planted nulls of a study's claims: those of its nulls.py, and those that follow from its statistics."""
+    name = f"restudy.studies.{slug}"
+    own = getattr(importlib.import_module(f"{name}.nulls"), "planted_nulls", {}) if source_path(f"{name}.nulls") else {}
+    return planted(claims_of(slug), importlib.import_module(f"{name}.statistics"), own)
 
 
 def lock_of(slug: str) -> list[Entry]:

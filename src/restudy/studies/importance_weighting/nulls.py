@@ -66,7 +66,7 @@ RESAMPLED = in_turn(
 )
 planted_nulls = {
     "W1": replaced("bounds", flat_bounds),
-    "W2": in_turn(as_other(IWAE, VAE, "likelihood"), as_other("iwae_k5", VAE, "likelihood")),
+    "W2": in_turn(as_other(IWAE, VAE, "likelihood"), as_other("iwae_k5", IWAE, "likelihood")),
     "W3": as_other(IWAE, VAE, "units", "training"),
     "W4": in_turn(*(as_other(one, other, "likelihood") for one, other in SWAPS_WITHOUT_EFFECT)),
     "W5": in_turn(*(as_other(f"{name}_two_layers", name, "likelihood") for name in (VAE, IWAE))),

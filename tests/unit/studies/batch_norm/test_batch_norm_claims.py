@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 from batch_norm_tables import FOLDER, everything, judged
 
+from restudy.bench.judging import nulls_of
 from restudy.claims import load_claims
 from restudy.claims.statistics import missing
+from restudy.nulls import changed
 from restudy.studies.batch_norm import statistics
-from restudy.studies.batch_norm.nulls import changed, copied
-from restudy.studies.batch_norm.tidy import BN, NOISY, STD
+from restudy.studies.batch_norm.nulls import without_effect
+from restudy.studies.batch_norm.statistics import BN, NOISY, STD
 
+NULLS = nulls_of("batch_norm")
 CLAIMS = load_claims(FOLDER / "claims.yaml")
 TABLES = everything()
 
@@ -29,14 +32,14 @@ def test_all_claims_hold_on_results_that_have_their_effects() -> None:
 
 @pytest.mark.parametrize("name", [claim.id for claim in CLAIMS])
 def test_planted_null(name: str) -> None:
-    verdict = judged(statistics.planted_nulls[name](TABLES))[name]
+    verdict = judged(NULLS[name](TABLES))[name]
     assert verdict.verdict not in ("reproduced", "error"), verdict.text
 
 
 def test_arms_exchanged_contradict() -> None:
-    swapped = copied("x-0.1", STD)(TABLES)
+    swapped = without_effect("x-0.1", STD)(TABLES)
     for given, taken in ((STD, BN), (BN, "x-0.1")):
-        swapped = copied(given, taken)(swapped)
+        swapped = without_effect(given, taken)(swapped)
     verdicts = judged(swapped)
     assert {name: verdicts[name].verdict for name in ("N5", "R1")} == dict.fromkeys(("N5", "R1"), "not reproduced")
 

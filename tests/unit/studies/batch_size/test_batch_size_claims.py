@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 from batch_size_tables import FOLDER, everything, judged
 
+from restudy.bench.judging import nulls_of
 from restudy.claims import load_claims
 from restudy.claims.statistics import missing
-from restudy.studies.batch_size import rules, statistics
-from restudy.studies.batch_size.tidy import MOMENTUM, SGD, curve, where, with_values
+from restudy.studies.batch_size import statistics, trials
+from restudy.studies.batch_size.tidy import MOMENTUM, SGD
+from restudy.studies.batch_size.trials import curve
+from restudy.tables import where, with_column
 
+NULLS = nulls_of("batch_size")
 CLAIMS = load_claims(FOLDER / "claims.yaml")
 TABLES = everything()
 JUDGED = [claim.id for claim in CLAIMS if claim.kind != "qualitative"]
@@ -25,16 +29,16 @@ def test_all_claims_hold_on_results_that_have_their_effects() -> None:
     assert {v.claim: v.text for v in verdicts.verdicts} == dict.fromkeys(JUDGED, "reproduced")
 
 
-@pytest.mark.parametrize("name", sorted(statistics.planted_nulls))
+@pytest.mark.parametrize("name", sorted(NULLS))
 def test_planted_null(name: str) -> None:
-    verdict = judged(statistics.planted_nulls[name](TABLES))[name]
+    verdict = judged(NULLS[name](TABLES))[name]
     assert verdict.verdict != "reproduced", verdict.text
 
 
 def changed(where_: object, column: str, values: object) -> dict:  # type: ignore[type-arg]
     table = TABLES["trials"]
     kept = np.array(table[column].to_pylist(), dtype=object)
-    return {**TABLES, "trials": with_values(table, column, np.where(where_, values, kept).tolist())}
+    return {**TABLES, "trials": with_column(table, column, np.where(where_, values, kept).tolist())}
 
 
 def columns(*names: str) -> list[np.ndarray]:  # type: ignore[type-arg]
@@ -49,7 +53,7 @@ def test_an_optimum_on_the_edge_of_the_box_stops_the_claims() -> None:
     table = TABLES["trials"].filter(~beyond)
     boxes = TABLES["boxes"]
     high = np.where(np.array(boxes["metric"].to_pylist()) == "effective_learning_rate", best[4096] * 1.01, 0.5)
-    stopped = judged({**TABLES, "trials": table, "boxes": with_values(boxes, "high", high)})
+    stopped = judged({**TABLES, "trials": table, "boxes": with_column(boxes, "high", high)})
     assert stopped["B1"].text == "inconclusive (gate)" and stopped["B2"].text == "inconclusive (gate)"
 
 
@@ -69,14 +73,14 @@ def test_few_feasible_trials_stop_the_claims() -> None:
 def test_unfinished_training_stops_the_claim_about_quality() -> None:
     table = TABLES["measurements"]
     late = 1e-5 * np.maximum(400 - table["step"].to_numpy(), 0) * (table["batch_size"].to_numpy() == 4096)
-    errors = with_values(table, "validation_error", table["validation_error"].to_numpy() + 5 * late)
+    errors = with_column(table, "validation_error", table["validation_error"].to_numpy() + 5 * late)
     assert judged({**TABLES, "measurements": errors})["B6"].text == "inconclusive (gate)"
 
 
 def test_a_rule_that_fails_as_the_best_again_is_stopped_by_its_control() -> None:
     kind, metric = columns("kind", "metric")
     value = TABLES["trials"]["value"].to_numpy()
-    slow = with_values(TABLES["trials"], "value", np.where((kind == "rerun") & (metric == "steps"), 3 * value, value))
+    slow = with_column(TABLES["trials"], "value", np.where((kind == "rerun") & (metric == "steps"), 3 * value, value))
     verdict = judged({**TABLES, "trials": slow})["B5"]
     assert verdict.verdict == "inconclusive", verdict.text
 
@@ -87,18 +91,18 @@ def test_expected_least_of_random_trials_is_that_of_all_subsets() -> None:
     steps = np.array([3.0, 10, 4, 50, 7, 7])
     for count in (1, 3, 6):
         every = np.mean([np.log(min(c)) for c in combinations(steps, count)])
-        assert rules.expected_log_least(steps, count) == pytest.approx(every)
+        assert trials.expected_log_least(steps, count) == pytest.approx(every)
 
 
 def test_trials_that_never_came_count_with_their_budget() -> None:
     rows = where(TABLES["trials"], workload=MOMENTUM, seed=0, kind="linear", batch_size=4096, metric="steps")
     rows = rows.rename_columns(["steps" if n == "value" else n for n in rows.column_names])
-    assert (rules.capped_steps(rows, 400.0) == 400).all()
+    assert (trials.capped_steps(rows, 400.0) == 400).all()
 
 
 def test_the_curve_leaves_out_diverged_trials() -> None:
     table = TABLES["trials"]
-    fast = with_values(
+    fast = with_column(
         table, "value", np.where(np.array(table["status"].to_pylist()) == "infeasible", 1.0, table["value"])
     )
     assert curve({**TABLES, "trials": fast}, SGD, 0) == curve(TABLES, SGD, 0)
@@ -113,10 +117,10 @@ def test_smoke_gives_no_scientific_verdict() -> None:
 def test_noisy_power_laws_are_refuted() -> None:
     """The planted null of B1 and B8 with noise between replicates: a verdict, and not an error for equal replicates."""
     for name in ("B1", "B8"):
-        table = statistics.planted_nulls[name](TABLES)["trials"]
+        table = NULLS[name](TABLES)["trials"]
         value = table["value"].to_numpy()
         noise = np.exp(np.random.default_rng(0).normal(0, 0.05, len(value)))
-        verdict = judged({**TABLES, "trials": with_values(table, "value", value * noise)})[name]
+        verdict = judged({**TABLES, "trials": with_column(table, "value", value * noise)})[name]
         assert verdict.verdict in ("not reproduced", "inconclusive"), verdict.text
         assert "error" not in verdict.text
 
@@ -131,6 +135,6 @@ def test_outcomes_exchanged_between_optimizers_refute_what_momentum_does() -> No
 
     values = {key(row, row["workload"]): row["value"] for row in rows}
     new = [values.get(key(row, other.get(row["workload"], row["workload"])), row["value"]) for row in rows]
-    found = judged({**TABLES, "trials": with_values(TABLES["trials"], "value", new)})
+    found = judged({**TABLES, "trials": with_column(TABLES["trials"], "value", new)})
     for name in ("B2", "B12"):
         assert found[name].verdict == "not reproduced", found[name].text

@@ -18,7 +18,8 @@ from restudy.methods.sweeps.trainer import Trial
 from restudy.results.tables import table_bytes
 from restudy.studies.batch_size import check, sweep, timing, workloads
 from restudy.studies.batch_size.follow import follow_ups
-from restudy.studies.batch_size.tidy import MOMENTUM, SGD, where
+from restudy.studies.batch_size.tidy import MOMENTUM, SGD
+from restudy.tables import where
 
 SIZES: dict[str, Any] = {
     "seeds": [0], "trials": 4, "batch_sizes": {"fashion": [2, 8, 16]}, "first_budget": {"fashion": 60},

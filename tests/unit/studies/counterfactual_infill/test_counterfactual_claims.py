@@ -7,11 +7,13 @@ import pyarrow as pa
 import pytest
 from counterfactual_tables import FOLDER, SEEDS, everything, judged
 
+from restudy.bench.judging import nulls_of
 from restudy.claims import load_claims
 from restudy.claims.statistics import missing
 from restudy.studies.counterfactual_infill import paths, statistics
-from restudy.studies.counterfactual_infill.tidy import where, with_values
+from restudy.tables import where, with_column
 
+NULLS = nulls_of("counterfactual_infill")
 CLAIMS = load_claims(FOLDER / "claims.yaml")
 TABLES = everything()
 JUDGED = [claim.id for claim in CLAIMS if claim.kind != "qualitative"]
@@ -23,7 +25,7 @@ def shifted(table: str, amount: float, **rows: object) -> dict[str, pa.Table]:
     for name, value in rows.items():
         inside &= np.array([v == value for v in found[name].to_pylist()])
     assert inside.any()
-    return {**TABLES, table: with_values(found, "value", found["value"].to_numpy() + amount * inside)}
+    return {**TABLES, table: with_column(found, "value", found["value"].to_numpy() + amount * inside)}
 
 
 def test_every_named_statistic_exists() -> None:
@@ -37,7 +39,7 @@ def test_all_claims_hold_on_results_that_have_their_effects() -> None:
 
 @pytest.mark.parametrize("name", JUDGED)
 def test_planted_null(name: str) -> None:
-    verdict = judged(statistics.planted_nulls[name](TABLES))[name]
+    verdict = judged(NULLS[name](TABLES))[name]
     assert verdict.verdict not in ("reproduced", "error"), verdict.text
 
 
@@ -70,7 +72,7 @@ def test_a_second_run_that_differs_as_much_stops_f13_by_its_control() -> None:
     size = np.array(table["metric"].to_pylist()) == "area"
     again = table["restart"].to_numpy() == 1
     values = table["value"].to_numpy() * np.where(size & again, 1.4, 1.0)
-    assert judged({**TABLES, "maps": with_values(table, "value", values)})["F13"].verdict != "reproduced"
+    assert judged({**TABLES, "maps": with_column(table, "value", values)})["F13"].verdict != "reproduced"
 
 
 def test_a_leak_of_one_bit_refutes_the_exact_claim() -> None:
@@ -98,7 +100,7 @@ def test_penalties_are_chosen_on_the_tuning_images_alone() -> None:
     """Test values of the second penalty are spoiled; the choice must not see it."""
     table = where(TABLES["maps"], method="sdr", infiller="vae", restart=0, metric="flipping_area_judge")
     spoiled = (table["penalty"].to_numpy() == 0.6) & (np.array(table["split"].to_pylist()) == "test")
-    changed = with_values(table, "value", table["value"].to_numpy() + spoiled)
+    changed = with_column(table, "value", table["value"].to_numpy() + spoiled)
     found = paths.tuned({"maps": changed}, "flipping_area_judge", "sdr", "vae")
     assert all((values > 1).all() for values in found.values())
 
@@ -113,7 +115,7 @@ def test_the_middle_of_three_is_above_one_when_two_are() -> None:
 def _larger(table: pa.Table, infiller: str, factor: float) -> pa.Table:
     inside = (np.array(table["metric"].to_pylist()) == "area") & (np.array(table["infiller"].to_pylist()) == infiller)
     inside &= np.array(table["method"].to_pylist()) == "sdr"
-    return with_values(table, "value", table["value"].to_numpy() * np.where(inside, factor, 1.0))
+    return with_column(table, "value", table["value"].to_numpy() * np.where(inside, factor, 1.0))
 
 
 def test_a_missing_arm_is_a_failed_replicate() -> None:

@@ -14,7 +14,7 @@ from restudy.catalog import plan, study
 from restudy.studies.counterfactual_infill import check, explain, fill, measure, train
 from restudy.studies.counterfactual_infill.nets import SceneCNN, load_nets
 from restudy.studies.counterfactual_infill.scenes import SILHOUETTE, empty_squares, make
-from restudy.studies.counterfactual_infill.tidy import by_seed, where
+from restudy.tables import by_seed, where
 
 SLUG = "counterfactual_infill"
 FUNCTIONS = {

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from head_pruning_tables import FOLDER, HEADS, KEPT, LAYERS, POSITIONAL, SYNTACTIC, everything, judged
 
+from restudy.bench.judging import nulls_of
 from restudy.claims import load_claims
 from restudy.claims.statistics import missing
 from restudy.studies.head_pruning import measures, statistics
-from restudy.studies.head_pruning.tidy import set_values, where
+from restudy.tables import where, with_column
 
+NULLS = nulls_of("head_pruning")
 CLAIMS = load_claims(FOLDER / "claims.yaml")
 TABLES = everything()
 JUDGED = [claim.id for claim in CLAIMS if claim.kind != "qualitative"]
@@ -27,15 +29,15 @@ def test_all_claims_hold_on_results_that_have_their_effects() -> None:
     assert {v.claim: v.text for v in verdicts.verdicts if v.claim in JUDGED} == dict.fromkeys(JUDGED, "reproduced")
 
 
-@pytest.mark.parametrize("name", sorted(statistics.planted_nulls))
+@pytest.mark.parametrize("name", sorted(NULLS))
 def test_planted_null(name: str) -> None:
-    verdict = judged(statistics.planted_nulls[name](TABLES))[name]
+    verdict = judged(NULLS[name](TABLES))[name]
     assert verdict.verdict not in ("reproduced", "error"), verdict.text
 
 
 def test_primary_claims_have_nulls_and_are_four() -> None:
     primary = [claim.id for claim in CLAIMS if claim.primary]
-    assert primary == ["H1", "H2", "H4", "H6"] and set(primary) <= set(statistics.planted_nulls)
+    assert primary == ["H1", "H2", "H4", "H6"] and set(primary) <= set(NULLS)
 
 
 def test_smoke_judges_the_exact_claims_only() -> None:
@@ -49,7 +51,7 @@ def changed(name: str, column: str, change: object, **columns: object) -> dict:
     for key, wanted in columns.items():
         chosen &= np.array(table[key].to_pylist(), dtype=object) == wanted
     values = np.where(chosen, change(table[column].to_numpy()), table[column].to_numpy())  # type: ignore[operator]
-    return {**TABLES, name: set_values(table, column, values)}
+    return {**TABLES, name: with_column(table, column, values)}
 
 
 def test_an_idle_encoder_stops_the_claims_by_their_gate() -> None:
@@ -70,7 +72,7 @@ def test_positional_heads_of_untrained_models_stop_the_claim_by_its_control() ->
         if r["arm"] == "untrained" else r["hits"]
         for r in table.to_pylist()
     ]  # fmt: skip
-    assert judged({**TABLES, "positions": set_values(table, "hits", hits)})["H1"].verdict == "inconclusive"
+    assert judged({**TABLES, "positions": with_column(table, "hits", hits)})["H1"].verdict == "inconclusive"
 
 
 def test_without_any_function_survival_cannot_be_asked() -> None:

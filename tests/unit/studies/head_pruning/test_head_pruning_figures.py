@@ -8,7 +8,7 @@ from head_pruning_tables import KEPT, everything
 
 from restudy.catalog import study
 from restudy.studies.head_pruning import figures, text_figures
-from restudy.studies.head_pruning.tidy import set_values
+from restudy.tables import with_column
 
 TABLES = everything()
 FIGURES = study("head_pruning").file.figures
@@ -52,6 +52,6 @@ def test_chance_is_that_of_the_counted_frequencies() -> None:
     rare = TABLES["text_rare"]
     permuted = np.array(rare["frequencies"].to_pylist()) == "permuted"
     expected = np.where(permuted, 500.0, rare["expected"].to_numpy())
-    axis = text_figures.rare_looks({**TABLES, "text_rare": set_values(rare, "expected", expected)}).axes[2]
+    axis = text_figures.rare_looks({**TABLES, "text_rare": with_column(rare, "expected", expected)}).axes[2]
     levels = [line.get_ydata()[0] for line in axis.lines if line.get_linestyle() == "-"]
     assert levels == pytest.approx([0.065, 0.13])

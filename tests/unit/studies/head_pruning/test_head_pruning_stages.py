@@ -18,7 +18,7 @@ from restudy.methods.text.grammar import BOS, EOS
 from restudy.methods.transformer import Shape, Transformer
 from restudy.results import table_bytes
 from restudy.studies.head_pruning import check, corpus, fitting, measure, prune, train
-from restudy.studies.head_pruning.tidy import where
+from restudy.tables import where
 
 TRAIN = {
     "track": "synthetic", "arms": ["relative", "sinusoid"], "sentences": 300, "held_out": 40, "batch_tokens": 600,

@@ -9,12 +9,14 @@ import pyarrow as pa
 import pytest
 from importance_weighting_tables import FOLDER, LATENT, everything, judged
 
+from restudy.bench.judging import nulls_of
 from restudy.claims import load_claims
 from restudy.claims.statistics import missing
 from restudy.studies.importance_weighting import statistics
 from restudy.studies.importance_weighting.arms import largest_k, plain_arms
-from restudy.studies.importance_weighting.tidy import arms_of, relabel, where, with_values
+from restudy.tables import levels, relabel, where, with_column
 
+NULLS = nulls_of("importance_weighting")
 CLAIMS = load_claims(FOLDER / "claims.yaml")
 TABLES = everything()
 JUDGED = [claim.id for claim in CLAIMS if claim.kind != "qualitative"]
@@ -23,13 +25,8 @@ JUDGED = [claim.id for claim in CLAIMS if claim.kind != "qualitative"]
 def changed(table: pa.Table, change: dict[str, float], **columns: object) -> pa.Table:
     """The table with numbers added to the values of some arms, in the rows of these columns."""
     rows = table.to_pylist()
-    return with_values(
-        table,
-        [
-            row["value"] + change.get(row["arm"], 0.0) * all(row[name] == v for name, v in columns.items())
-            for row in rows
-        ],
-    )
+    values = [r["value"] + change.get(r["arm"], 0.0) * all(r[name] == v for name, v in columns.items()) for r in rows]
+    return with_column(table, "value", values)
 
 
 def test_every_named_statistic_exists() -> None:
@@ -44,7 +41,7 @@ def test_all_claims_hold_on_results_that_have_their_effects() -> None:
 # E5 is the paper's comparison without a control: see the next test.
 @pytest.mark.parametrize("name", [name for name in JUDGED if name != "E5"])
 def test_planted_null(name: str) -> None:
-    null = statistics.planted_nulls["W7" if name == "E4" else name]
+    null = NULLS["W7" if name == "E4" else name]
     verdict = judged(null(TABLES))[name]
     assert verdict.verdict not in ("reproduced", "error"), verdict.text
 
@@ -53,7 +50,7 @@ def test_training_on_alone_satisfies_the_printed_comparison_but_not_the_controll
     """Every continuation equals its control; the VAE has improved by itself, the IWAE has got worse by itself."""
     table = TABLES["likelihood"]
     twin = {"vae_k1_then_vae_k1": "vae_k1_then_iwae_k20", "iwae_k20_then_vae_k1": "iwae_k20_then_iwae_k20"}
-    others = where(table, arm=tuple(arms_of(table) - set(twin.values())))
+    others = where(table, arm=tuple(set(levels(table, "arm")) - set(twin.values())))
     copies = [relabel(where(table, arm=name), "arm", {name: other}) for name, other in twin.items()]
     verdicts = judged({**TABLES, "likelihood": pa.concat_tables([others, *copies])})
     assert verdicts["E5"].text == "reproduced"
@@ -69,7 +66,7 @@ def test_units_that_are_still_being_lost_stop_w3(arm: str) -> None:
 def test_an_iwae_that_uses_nearly_all_units_stops_w3() -> None:
     rows = TABLES["units"].to_pylist()
     used = [1.0 if r["arm"] == "iwae_k20" and r["unit_index"] < LATENT - 3 else r["value"] for r in rows]
-    assert judged({**TABLES, "units": with_values(TABLES["units"], used)})["W3"].text == "inconclusive (gate)"
+    assert judged({**TABLES, "units": with_column(TABLES["units"], "value", used)})["W3"].text == "inconclusive (gate)"
 
 
 def test_a_vae_that_gains_as_much_from_more_samples_refutes_that_part_of_w2() -> None:
@@ -87,7 +84,10 @@ def test_a_biased_estimate_stops_w2_and_w4() -> None:
 def test_stl_that_keeps_the_mean_stops_e1_by_its_control() -> None:
     rows = TABLES["toy_gradients"].to_pylist()
     kept = [1.0 + 0.01 * r["seed"] if r["metric"] == "distance" else r["value"] for r in rows]
-    assert judged({**TABLES, "toy_gradients": with_values(TABLES["toy_gradients"], kept)})["E1"].verdict != "reproduced"
+    assert (
+        judged({**TABLES, "toy_gradients": with_column(TABLES["toy_gradients"], "value", kept)})["E1"].verdict
+        != "reproduced"
+    )
 
 
 def test_a_gradient_hidden_by_noise_is_a_failed_replicate() -> None:
@@ -95,7 +95,7 @@ def test_a_gradient_hidden_by_noise_is_a_failed_replicate() -> None:
     hidden = [
         math.nan if r["metric"] == "signal_to_noise" and r["seed"] == 2 and r["k"] == 16 else r["value"] for r in rows
     ]
-    assert judged({**TABLES, "signal": with_values(TABLES["signal"], hidden)})["W6"].verdict == "inconclusive"
+    assert judged({**TABLES, "signal": with_column(TABLES["signal"], "value", hidden)})["W6"].verdict == "inconclusive"
 
 
 def test_primary_claims() -> None:
@@ -127,7 +127,13 @@ def test_statistics_by_hand() -> None:
 
 
 def test_the_largest_k_is_that_of_the_plain_arms() -> None:
-    names = arms_of(TABLES["likelihood"]) | {"iwae_k99_fixed", "iwae_k98_two_layers", "dreg_k97", "iwae_k96_n50"}
+    names = set(levels(TABLES["likelihood"], "arm"))
+    names |= {"iwae_k99_fixed", "iwae_k98_two_layers", "dreg_k97", "iwae_k96_n50"}
+        "iwae_k99_fixed",
+        "iwae_k98_two_layers",
+        "dreg_k97",
+        "iwae_k96_n50",
+    }
     assert largest_k(names) == 20 and [a.k for a in plain_arms(names, "iwae")] == [5, 20]
     assert largest_k({"vae_k1"}) == 1
 

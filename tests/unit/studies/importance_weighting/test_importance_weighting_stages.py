@@ -17,7 +17,7 @@ from restudy.results.tables import table_bytes
 from restudy.studies.importance_weighting import check, evaluate, fitting, signal_to_noise, toy, train
 from restudy.studies.importance_weighting.arms import Arm, parse_swap
 from restudy.studies.importance_weighting.images import Batches, Images
-from restudy.studies.importance_weighting.tidy import by_seed, where
+from restudy.tables import by_seed, where
 
 DATA: dict[str, Any] = {"train_images": 40, "test_images": 20}
 TRAIN: dict[str, Any] = DATA | {

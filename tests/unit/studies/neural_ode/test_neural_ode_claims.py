@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 from neural_ode_tables import FOLDER, everything, judged
 
+from restudy.bench.judging import nulls_of
 from restudy.claims import load_claims
 from restudy.claims.statistics import missing
+from restudy.nulls import changed
 from restudy.studies.neural_ode import statistics
-from restudy.studies.neural_ode.nulls import changed, copied
-from restudy.studies.neural_ode.tidy import determination, slope, where
+from restudy.studies.neural_ode.statistics import determination
+from restudy.tables import where
 
+NULLS = nulls_of("neural_ode")
 CLAIMS = load_claims(FOLDER / "claims.yaml")
 TABLES = everything()
 JUDGED = [claim.id for claim in CLAIMS]
@@ -25,9 +28,9 @@ def test_all_claims_hold_on_results_that_have_their_effects() -> None:
     assert {v.claim: v.text for v in judged(TABLES).verdicts} == dict.fromkeys(JUDGED, "reproduced")
 
 
-@pytest.mark.parametrize("name", sorted(statistics.planted_nulls))
+@pytest.mark.parametrize("name", sorted(NULLS))
 def test_planted_null(name: str) -> None:
-    verdict = judged(statistics.planted_nulls[name](TABLES))[name]
+    verdict = judged(NULLS[name](TABLES))[name]
     # The null of O3 makes tolerances exactly equal, which the engine refuses as a seed that is not used.
     assert verdict.verdict not in ("reproduced", *(() if name == "O3" else ("error",))), verdict.text
 
@@ -40,7 +43,7 @@ def test_a_tolerance_without_effect_is_not_reproduced() -> None:
 
 
 def test_every_claim_but_one_has_a_null() -> None:
-    assert set(JUDGED) - set(statistics.planted_nulls) == {"V2"}
+    assert set(JUDGED) - set(NULLS) == {"V2"}
     still = changed("exchanges", lambda value: 0.85, arm="tied6", solver="euler-12", metric="accuracy")(TABLES)
     moved = changed("exchanges", lambda value: value + 0.001, arm="tied6", solver="euler-12", metric="accuracy")(still)
     assert judged(moved)["V2"].verdict != "reproduced"
@@ -74,15 +77,13 @@ def test_an_intensity_like_every_other_fails_by_its_control() -> None:
     same = dict(zip(table["seed"].to_pylist(), table["value"].to_pylist(), strict=True))
     rows = TABLES["intensities"].to_pylist()
     new = [same[r["seed"]] if r["metric"] == "correlation_other" else r["value"] for r in rows]
-    from restudy.studies.neural_ode.tidy import with_values
+    from restudy.tables import with_column
 
-    verdict = judged({**TABLES, "intensities": with_values(TABLES["intensities"], "value", new)})["O9"]
+    verdict = judged({**TABLES, "intensities": with_column(TABLES["intensities"], "value", new)})["O9"]
     assert verdict.verdict != "reproduced"
 
 
 def test_statistics_by_hand() -> None:
-    assert slope([1, 10, 100], [3, 300, 30000]) == pytest.approx(2)
-    assert np.isnan(slope([1, 2], [0, 1]))
     assert determination(np.array([1.0, 2, 3]), np.array([5.0, 7, 9])) == pytest.approx(1)
     gap = statistics.accuracy_ode_minus_resnet(TABLES)["value"].to_numpy()
     assert gap.mean() == pytest.approx(0.005, abs=0.003)
@@ -106,5 +107,6 @@ def test_a_net_that_never_gets_there_counts_its_whole_time() -> None:
 def test_a_missing_arm_is_a_failed_replicate_and_a_worse_net_is_no_reproduction() -> None:
     without = where(TABLES["forecasts"], arm=("latent_ode", "rnn_gaps", "gru_gaps"))
     assert judged({**TABLES, "forecasts": without})["O8"].verdict in ("inconclusive", "error")
-    worse = copied("training", "odenet", "resnet6", plus=0.02, metric="test_error")(TABLES)
+    same = next_seed("arm", "odenet", "resnet6", "training", metric="test_error")(TABLES)
+    worse = changed("training", lambda error: error + 0.02, arm="odenet", metric="test_error")(same)
     assert judged(worse)["O4"].verdict != "reproduced"

@@ -19,7 +19,7 @@ from restudy.studies.neural_ode import classify, density, events, fitting, flow_
 from restudy.studies.neural_ode import spirals as stage
 from restudy.studies.neural_ode.spiral_data import GRID, spirals
 from restudy.studies.neural_ode.targets import log_normalizer, log_target, points_of, square
-from restudy.studies.neural_ode.tidy import where
+from restudy.tables import where
 
 CLASSIFY: dict[str, Any] = {
     "seeds": [0], "arms": ["odenet", "rknet", "tied6", "mlp"], "train_images": 100, "test_images": 40, "side": 14,

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from rao_blackwell_tables import FOLDER, everything, judged
 
+from restudy.bench.judging import nulls_of
 from restudy.claims import load_claims
 from restudy.claims.statistics import missing
 from restudy.studies.rao_blackwell import statistics
-from restudy.studies.rao_blackwell.tidy import relabel, where
+from restudy.tables import relabel, where
 
+NULLS = nulls_of("rao_blackwell")
 CLAIMS = load_claims(FOLDER / "claims.yaml")
 TABLES = everything()
 JUDGED = [claim.id for claim in CLAIMS if claim.kind != "qualitative"]
@@ -29,7 +31,7 @@ def test_all_claims_hold_on_results_that_have_their_effects() -> None:
 
 @pytest.mark.parametrize("name", JUDGED)
 def test_planted_null(name: str) -> None:
-    verdict = judged(statistics.planted_nulls[name](TABLES))[name]
+    verdict = judged(NULLS[name](TABLES))[name]
     assert verdict.verdict not in ("reproduced", "error"), verdict.text
 
 

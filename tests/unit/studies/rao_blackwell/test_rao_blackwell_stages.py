@@ -16,7 +16,7 @@ from restudy.errors import ConfigError, RestudyError, ResultError
 from restudy.results.tables import table_bytes
 from restudy.studies.rao_blackwell import arms, bernoulli, canvas, check, fitting, moving_digit, semi_supervised, toy
 from restudy.studies.rao_blackwell.labelled_vae import Integrand, LabelledVae, every_label
-from restudy.studies.rao_blackwell.tidy import where
+from restudy.tables import where
 
 RATES = dict.fromkeys(("full", "rb1", "reinforce2", "gumbel", "relax", "rb5_plus", "known_place", "nvil"), 0.001)
 ANNEAL: dict[str, Any] = {"temperature": 1.0, "anneal_rate": 0.01, "lowest_temperature": 0.1}

@@ -10,7 +10,8 @@ from restudy.claims import load_claims
 from restudy.claims.statistics import missing
 from restudy.studies.relevance_evaluation import figures, map_figures, statistics
 from restudy.studies.relevance_evaluation.areas import krippendorff_alpha
-from restudy.studies.relevance_evaluation.tidy import ranks, relabel, spearman
+from restudy.studies.relevance_evaluation.tidy import ranks, spearman
+from restudy.tables import relabel
 
 CLAIMS = load_claims(FOLDER / "claims.yaml")
 PAPER, BOUNDARY = everything(), everything(reversed_on_black=True)

@@ -17,7 +17,7 @@ from restudy.methods.perturbation import Grid
 from restudy.results.tables import table_bytes
 from restudy.studies.relevance_evaluation import average, check, nets, outside, perturb, probe, reactions, scenes, train
 from restudy.studies.relevance_evaluation.explain import LRP
-from restudy.studies.relevance_evaluation.tidy import where
+from restudy.tables import where
 
 SIZES: dict[str, Any] = {"channels": [4, 6], "hidden": 16}
 TRAIN: dict[str, Any] = SIZES | {

@@ -30,7 +30,7 @@ def test_planted_null(name: str) -> None:
 
 
 def test_guided_backprop_alike_between_random_nets() -> None:
-    from restudy.studies.saliency_sanity.tidy import relabel
+    from restudy.tables import relabel
 
     swapped = relabel(
         TABLES["similarity"],

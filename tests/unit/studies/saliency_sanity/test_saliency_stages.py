@@ -14,7 +14,8 @@ from restudy.data import synthetic
 from restudy.methods.models import SmallCNN
 from restudy.results.tables import table_bytes
 from restudy.studies.saliency_sanity import measure, nets, states, train
-from restudy.studies.saliency_sanity.tidy import CNN, MLP, where
+from restudy.studies.saliency_sanity.tidy import CNN, MLP
+from restudy.tables import where
 
 SIZES: dict[str, Any] = {"channels": [4, 6], "hidden": 16, "mlp_hidden": [16], "init": "torch"}
 TRAIN: dict[str, Any] = SIZES | {
