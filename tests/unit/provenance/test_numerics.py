@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from restudy.errors import ConfigError, RestudyError
-from restudy.provenance import numerics
+from restudy.provenance import benchmark, numerics
 
 SEEN = """
 import json
@@ -81,3 +81,19 @@ def test_a_cpu_without_avx2_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numerics.platform, "machine", lambda: "arm64")
     with pytest.raises(ConfigError, match="arm64"):
         numerics.environment("portable")
+
+
+@avx2
+def test_the_price_is_measured_in_processes_of_either_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def measured(mode: str) -> dict[str, float]:
+        asked.append(mode)
+        return {"net": 2.0 if mode == "native" else 3.0 + len(asked)}
+
+    nets = benchmark._measured("portable", 1)
+    assert len(nets) == 3 and all(seconds > 0 for seconds in nets.values())
+    monkeypatch.setattr(benchmark, "_measured", measured)
+    (row,) = benchmark.rows()
+    assert asked == ["native", "portable"] * benchmark.ROUNDS
+    assert row["ratio"] == 2.5 and "net" in row["what"], "the least of the rounds"
