@@ -26,7 +26,7 @@ def elsewhere_line(files: Mapping[Path, Node]) -> str | None:
         files: tables and tensors, relative to the project's root, with their nodes; others are passed over.
     """
     found: Counter[str] = Counter()
-    here = {}
+    here: dict[tuple[str, str], str] = {}
     for path, node in files.items():
         here.setdefault((node.preset, node.study), kernels_here(node))
         found.update(set(kernels_in(layout.root() / path)) - {here[node.preset, node.study]})

@@ -52,8 +52,8 @@ def status(preset: str, study: str | None, everything: bool, as_json: bool) -> N
             click.echo(line)
         counts = Counter(s.state for s in found)
         click.echo(f"{preset}: " + (", ".join(f"{n} {word}" for word, n in sorted(counts.items())) or "nothing"))
-        if line := elsewhere_line({s.path: s.node for s in found if s.state == "fresh"}):
-            click.echo(line)
+        if kinds := elsewhere_line({s.path: s.node for s in found if s.state == "fresh"}):
+            click.echo(kinds)
         if holder := live():
             click.echo(f"live run: {holder}")
     raise SystemExit(0 if all(s.state == "fresh" for s in found) else 1)
