@@ -29,9 +29,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--in", dest="inputs", nargs="*", default=[], help="inputs")
     options = parser.parse_args(arguments)
     drop_racy(Path(__file__).parent)  # before anything that computes is imported
-    from restudy.bench.job import run_job
-
     try:
+        from restudy.bench.outputs import node_of
+        from restudy.provenance import numerics
+
+        numerics.apply(node_of(options.output).plan.spec.numerics)  # before numpy or torch is imported
+        from restudy.bench.job import run_job
+
         run_job(options.output, options.fp, options.inputs)
     except RestudyError as error:
         print(f"restudy: {error}", file=sys.stderr)

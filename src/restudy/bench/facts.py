@@ -16,15 +16,24 @@ from pathlib import Path
 from typing import Any
 
 from restudy import layout
+from restudy.bench.outputs import outputs
+from restudy.provenance import kernels
 from restudy.provenance.environment import cpu_model
-from restudy.provenance.fingerprint import Node, fingerprint, ingredients
-from restudy.provenance.stamp import Facts
+from restudy.provenance.fingerprint import Node, fingerprint, ingredients, upstream
+from restudy.provenance.stamp import Facts, kernels_in
 from restudy.results.files import write_atomically
 
 
 def facts_of(node: Node) -> Facts:
-    """The facts that determine a node's outputs."""
-    return Facts(node.study, node.preset, node.kind, node.name, node.shard, fingerprint(node), ingredients(node))
+    """The facts that determine a node's outputs, and the kernel sets of all that went into them."""
+    named = (node.study, node.preset, node.kind, node.name, node.shard)
+    return Facts(*named, fingerprint(node), ingredients(node), kernels=_kernels_of(node))
+
+
+def _kernels_of(node: Node) -> list[str]:
+    """This process's kernel set and those of the tables and tensors above, sorted; a merged table computes nothing."""
+    above = {name for n in upstream(node) for path in outputs(n) for name in kernels_in(layout.root() / path)}
+    return sorted(above if node.kind == "table" else above | {kernels.name()})
 
 
 @dataclass
@@ -69,6 +78,7 @@ def write_run_json(paths: list[Path], node: Node, clock: Clock, extra: dict[str,
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": socket.gethostname(),
         "cpu": cpu_model(),
+        "kernels": kernels.record(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -80,10 +90,10 @@ def write_run_json(paths: list[Path], node: Node, clock: Clock, extra: dict[str,
         write_atomically(path, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
 
 
-def run_facts(output: Path) -> dict[str, float | str]:
+def run_facts(output: Path) -> dict[str, Any]:
     """The varying facts beside an output, empty where there are none."""
     try:
-        found: dict[str, float | str] = json.loads(layout.run_json(layout.root() / output).read_text())
+        found: dict[str, Any] = json.loads(layout.run_json(layout.root() / output).read_text())
     except (OSError, ValueError):
         return {}
     return found

@@ -5,13 +5,14 @@ A preset derived from laptop with more seeds trains only the seeds that laptop d
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from restudy import layout
 from restudy.bench.facts import facts_of
 from restudy.bench.outputs import outputs
 from restudy.provenance.fingerprint import Node, fingerprint
-from restudy.provenance.stamp import stamp_parquet, stamp_tensors, verify
+from restudy.provenance.stamp import kernels_in, stamp_parquet, stamp_tensors, verify
 from restudy.results.tables import read_table
 
 
@@ -26,8 +27,9 @@ def elsewhere(node: Node) -> tuple[str, dict[Path, bytes]] | None:
 
 
 def _stamped(node: Node, other: Path) -> bytes:
+    facts = replace(facts_of(node), kernels=kernels_in(other))  # who computed it, not who took it over
     if other.suffix == ".parquet":
-        return stamp_parquet(read_table(other).replace_schema_metadata(None), facts_of(node))
+        return stamp_parquet(read_table(other).replace_schema_metadata(None), facts)
     from safetensors.torch import load_file
 
-    return stamp_tensors(load_file(other), facts_of(node))
+    return stamp_tensors(load_file(other), facts)

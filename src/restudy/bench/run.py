@@ -13,8 +13,10 @@ from restudy.bench.dvc import write_fingerprints
 from restudy.bench.estimate import estimate_all, table
 from restudy.bench.groups import check_groups
 from restudy.bench.judging import claims_of
+from restudy.bench.kinds import elsewhere_line
 from restudy.bench.ledger import accounted
 from restudy.bench.lock import run_lock
+from restudy.bench.outputs import node_of
 from restudy.bench.scheduler import run_scheduler
 from restudy.bench.settle import environment, record, settle, snakemake_command
 from restudy.bench.tables import paper_verdict, verdict_lines
@@ -176,7 +178,8 @@ def restore(preset: str, slug: str | None) -> dict[str, Any]:
     """Verify every output against this checkout and let Snakemake trust what is current.
 
     Returns:
-        counts of `current`, `recorded`, `set_aside` and `stale` files.
+        counts of `current` and `recorded` files, the reason of each in `set_aside` and `stale`, and in `kinds` a line
+        about current ones that another kind of machine made, or None.
     """
     slugs = chosen(preset, slug)
     with run_lock(f"restudy restore --preset {preset}"):
@@ -186,6 +189,7 @@ def restore(preset: str, slug: str | None) -> dict[str, Any]:
         if slug is None and found.unrecorded and not found.set_aside and not found.stale:
             _restore_index(slugs, preset)
     return {
+        "kinds": elsewhere_line({path: node_of(path) for path in (*found.current, *found.unrecorded)}),
         "current": len(found.current),
         "recorded": len(found.unrecorded),
         "set_aside": {str(k): v for k, v in found.set_aside.items()},

@@ -14,6 +14,7 @@ from typing import Any
 from restudy import layout
 from restudy.bench.facts import commit, run_facts
 from restudy.bench.judging import claims_of
+from restudy.bench.kinds import kernels_of_study
 from restudy.bench.outputs import outputs
 from restudy.bench.verdicts import judged_again
 from restudy.catalog.plan import plan
@@ -132,6 +133,7 @@ def _study(slug: str, preset: str) -> dict[str, Any]:
         "fingerprint": fingerprint(Node("verdicts", preset, slug)),
         "core_minutes": {name: round(value, 4) for name, value in spent.items()},
         "machine": {"cpu": cpu_model(), "cores": os.cpu_count(), "python": platform.python_version()},
+        "kernels": kernels_of_study(slug, preset),
         "date": str(facts.get("finished", ""))[:10],
         "commit": commit()["commit"],
         "claims": claims,
@@ -175,7 +177,8 @@ def page(content: dict[str, Any]) -> str:
         stages = ", ".join(f"{name} {minutes(spent)}" for name, spent in entry["core_minutes"].items())
         machine = entry["machine"]
         lines += ["", f"Seeds {entry['seeds']}; core-minutes: {stages}."]
-        lines += [f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}, {entry['date']}.", ""]
+        lines += [f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}, {entry['date']}."]
+        lines += [*([f"Kernels: {'; '.join(entry['kernels'])}."] if entry.get("kernels") else []), ""]
     return "\n".join(lines)
 
 

@@ -32,7 +32,8 @@ def work(node: Node, checkpoints: Path) -> tuple[Files, Extra]:
     try:
         if node.kind == "stage":
             if found := elsewhere(node):
-                return found[1], {"lock_entries": lock_entries(node), "taken_from": found[0]}
+                extra = {"lock_entries": lock_entries(node), "taken_from": found[0]}
+                return found[1], extra | {"kernels": _kernels_there(node, found[0])}
             return _stage(node, checkpoints), {"lock_entries": lock_entries(node)}
         return _KINDS[node.kind](node)
     except RestudyError as error:
@@ -43,6 +44,12 @@ def work(node: Node, checkpoints: Path) -> tuple[Files, Extra]:
         traceback.print_exc()
         reason = str(error).splitlines()[0] if str(error) else ""
         raise RestudyError(f"{type(error).__name__}: {reason}", where=_name(node)) from None
+
+
+def _kernels_there(node: Node, preset: str) -> Any:
+    """The kernel set that computed a job at another preset, None where it was not recorded."""
+    (folder, _, *rest) = outputs(node)[0].parts
+    return run_facts(Path(folder, preset, *rest)).get("kernels")
 
 
 def _name(node: Node) -> str:

@@ -200,6 +200,8 @@ def _with_changes(spec: Preset, changes: DerivedPreset, slug: str) -> Preset:
         update["seeds"] = seeds
     if changes.seeds_per_job is not None:
         update["seeds_per_job"] = changes.seeds_per_job
+    if changes.numerics is not None:
+        update["numerics"] = changes.numerics
     if mine:
         update["parameters"] = {
             stage: spec.parameters.get(stage, {}) | mine.parameters.get(stage, {})

@@ -12,6 +12,8 @@ from restudy.errors import ConfigError
 
 STANDARD_PRESETS = ("smoke", "laptop", "workstation", "paper")
 Name = str
+Numerics = Literal["native", "portable"]
+DEFAULT_NUMERICS: Numerics = "native"
 M = TypeVar("M", bound="Strict")
 SAFE = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same safe loader, ten times faster in C
 
@@ -95,11 +97,15 @@ class Cost(Strict):
 
 
 class Preset(Strict):
-    """The size of a run: seeds, parameters that differ from the defaults, axis values, declared cost."""
+    """The size of a run: seeds, parameters that differ from the defaults, axis values, declared cost.
+
+    `numerics`: `native`, or `portable` for the kernels of AVX2 on every x86 CPU (slower; see provenance/numerics.py).
+    """
 
     seeds: int = Field(ge=1, le=1000)
     seeds_per_job: int = Field(default=1, ge=0)
     budget_core_minutes: float = Field(gt=0)
+    numerics: Numerics = DEFAULT_NUMERICS
     parameters: dict[Name, dict[str, Any]] = {}
     axes: dict[Name, list[str | int | float]] = {}
     cost: list[Cost] = []
@@ -128,6 +134,7 @@ class DerivedPreset(Strict):
     inherits: str
     seeds: int | None = Field(default=None, ge=1, le=1000)
     seeds_per_job: int | None = Field(default=None, ge=0)
+    numerics: Numerics | None = None
     studies: dict[Name, DerivedStudy] = {}
 
 

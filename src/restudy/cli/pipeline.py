@@ -38,6 +38,7 @@ def run(
 @click.option("--json", "as_json", is_flag=True)
 def status(preset: str, study: str | None, everything: bool, as_json: bool) -> None:
     """Fresh or stale, and why; exit code 1 unless all is fresh."""
+    from restudy.bench.kinds import elsewhere_line
     from restudy.bench.lock import live
     from restudy.bench.run import chosen
     from restudy.bench.status import lines
@@ -51,6 +52,8 @@ def status(preset: str, study: str | None, everything: bool, as_json: bool) -> N
             click.echo(line)
         counts = Counter(s.state for s in found)
         click.echo(f"{preset}: " + (", ".join(f"{n} {word}" for word, n in sorted(counts.items())) or "nothing"))
+        if kinds := elsewhere_line({s.path: s.node for s in found if s.state == "fresh"}):
+            click.echo(kinds)
         if holder := live():
             click.echo(f"live run: {holder}")
     raise SystemExit(0 if all(s.state == "fresh" for s in found) else 1)
@@ -92,6 +95,8 @@ def restore(preset: str, study: str | None) -> None:
         f"{found['current'] + found['recorded']} outputs are current ({found['recorded']} newly recorded), "
         f"{len(found['set_aside'])} set aside, {len(found['stale'])} stale"
     )
+    if found["kinds"]:
+        click.echo(found["kinds"])
 
 
 @click.command()

@@ -123,7 +123,7 @@ def check_installed(versions: dict[str, str]) -> None:
 
 @cache
 def cpu_model() -> str:
-    """The processor's name; equal bytes are promised per device class and CPU model."""
+    """The processor's name, for people; two kinds of CPU can share it (see provenance/kernels.py)."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:

@@ -18,7 +18,7 @@ from typing import Any
 
 from restudy import layout
 from restudy.catalog.plan import Plan, derived_presets, extensions, plan
-from restudy.catalog.schema import Figure, read_yaml
+from restudy.catalog.schema import DEFAULT_NUMERICS, Figure, read_yaml
 from restudy.catalog.study import slugs, study
 from restudy.errors import ConfigError
 from restudy.provenance.closure import _parse, closure, source_path
@@ -103,6 +103,8 @@ def parameters(node: Node) -> dict[str, Any]:
         shard = found.shard(node.name, node.shard)
         values: dict[str, Any] = {"function": found.study.file.stages[node.name].function}
         values |= {"device": found.device, **found.parameters(node.name), **dict(shard.axes)}
+        if found.spec.numerics != DEFAULT_NUMERICS:  # other bits; named only here, so that fingerprints stay
+            values["numerics"] = found.spec.numerics
         return values | ({"seeds": list(shard.seeds)} if shard.seeds is not None else {})
     if node.kind == "verdicts":
         return {"judged_as": found.judged_as, "seeds": found.first_look, "all_seeds": found.seeds}

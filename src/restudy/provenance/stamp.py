@@ -25,7 +25,11 @@ _PDF = re.compile(rb"%restudy (.*)\n\Z")
 
 @dataclass(frozen=True)
 class Facts:
-    """What determines an output. `content` is filled in when it is written."""
+    """What determines an output. `content` is filled in when it is written.
+
+    `kernels` names the kernel sets that had a hand in it, sorted: one kind of machine gives the same bytes, two give
+    different numbers under one fingerprint. It is no part of the fingerprint or of the content sum.
+    """
 
     study: str
     preset: str
@@ -35,6 +39,7 @@ class Facts:
     fingerprint: str
     ingredients: dict[str, Any] = field(default_factory=dict)
     content: str = ""
+    kernels: list[str] = field(default_factory=list)
 
     def encode(self, content: str) -> bytes:
         """ASCII JSON with the content sum; double hyphens are escaped, so that no value can end a comment."""
@@ -109,6 +114,27 @@ def read_stamp(path: Path) -> tuple[Facts, str]:
         raise ResultError(
             f"cut short or without its facts ({reason})", where=str(path), remedy="run `make reproduce`"
         ) from None
+
+
+def kernels_in(path: Path) -> list[str]:
+    """The kernel sets named in a table's or a tensor file's header; the content is not looked at.
+
+    Empty where the file is missing, unreadable, of another kind or older than this record.
+    """
+    try:
+        if path.suffix == ".parquet":
+            import pyarrow.parquet as pq
+
+            encoded = pq.read_schema(path).metadata[b"restudy"]
+        elif path.suffix == ".safetensors":
+            with path.open("rb") as file:
+                (size,) = struct.unpack("<Q", file.read(8))
+                encoded = json.loads(file.read(min(size, 1 << 24)))["__metadata__"]["restudy"]
+        else:
+            return []
+        return [str(name) for name in json.loads(encoded).get("kernels", [])]
+    except (KeyError, ValueError, TypeError, AttributeError, struct.error, OSError):
+        return []
 
 
 def verify(path: Path, fingerprint: str) -> str | None:

@@ -76,6 +76,15 @@ class Diff:
     a: str
     b: str
     changes: tuple[Change, ...]
+    kernels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+
+    @property
+    def kinds(self) -> str | None:
+        """A line that names the kinds of machine where the runs were made on different ones."""
+        first, second = ("; ".join(names) for names in self.kernels)
+        if not first or not second or first == second:
+            return None
+        return f"made on different kinds of machine, which differ without any change of source: {first} -> {second}"
 
     @property
     def changed(self) -> tuple[Change, ...]:
@@ -91,6 +100,7 @@ class Diff:
         """The comparison as lines of text; claims that stayed exactly the same are only counted."""
         both = [c for c in self.changes if c.before and c.after]
         lines = [f"{self.a} -> {self.b}: {len(both)} claims in both, {len(self.changed)} verdicts changed"]
+        lines += [self.kinds] if self.kinds else []
         for change in self.changes:
             name = f"{change.study} {change.claim}"
             if change.before is None or change.after is None:
@@ -105,7 +115,8 @@ class Diff:
     def json(self) -> dict[str, Any]:
         """The comparison as plain values."""
         rows = [asdict(c) | {"verdict_changed": c.verdict_changed, "moved": c.moved} for c in self.changes]
-        return {"a": self.a, "b": self.b, "same": self.same, "claims": rows}
+        kernels = {"a": self.kernels[0], "b": self.kernels[1]}
+        return {"a": self.a, "b": self.b, "same": self.same, "kernels": kernels, "claims": rows}
 
     def json_text(self) -> str:
         """The comparison as JSON, with a newline at the end; numbers that JSON lacks are null."""
@@ -129,11 +140,13 @@ def compare(a: Path | str, b: Path | str) -> Diff:
     Raises:
         ConfigError: neither preset, folder nor commit, or no verdicts are stored there.
     """
-    before, after = read_run(a), read_run(b)
+    runs = read_run(a), read_run(b)
+    before, after = (run.rows for run in runs)
     keys = dict.fromkeys([*before, *after])
     changes = [Change(study, claim, _side(before, study, claim), _side(after, study, claim)) for study, claim in keys]
     changes.sort(key=lambda c: (c.before is None or c.after is None, not c.verdict_changed, -abs(c.moved or 0.0)))
-    return Diff(str(a), str(b), tuple(changes))
+    first, second = (tuple(sorted(run.kernels)) for run in runs)
+    return Diff(str(a), str(b), tuple(changes), (first, second))
 
 
 def _side(rows: Rows, study: str, claim: str) -> Side | None:

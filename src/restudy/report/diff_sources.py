@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,15 @@ Rows = dict[tuple[str, str], dict[str, Any]]
 """(study, claim) -> the row of verdicts.parquet."""
 
 
-def read_run(name: Path | str) -> Rows:
+@dataclass(frozen=True)
+class Run:
+    """The verdicts of a run, and the kernel sets that made them (empty where not recorded)."""
+
+    rows: Rows
+    kernels: frozenset[str] = frozenset()
+
+
+def read_run(name: Path | str) -> Run:
     """The verdicts of a run.
 
     Raises:
@@ -34,7 +44,7 @@ def read_run(name: Path | str) -> Rows:
         paths = _in_folder(folder)
         if not paths:
             raise ConfigError("no verdicts.parquet in it", where=text, remedy="name a folder results/<preset>")
-        return _rows((path.parent.name, read_table(path)) for path in paths)
+        return _run((path.parent.name, read_table(path)) for path in paths)
     commit, _, preset = text.partition(":")
     if not _is_commit(commit):
         raise ConfigError("neither preset, folder nor commit", where=text, remedy="see `restudy diff --help`")
@@ -53,12 +63,15 @@ def _in_folder(folder: Path) -> list[Path]:
     return sorted(folder.glob("*/verdicts.parquet"))
 
 
-def _rows(tables: Iterable[tuple[str, pa.Table]]) -> Rows:
-    found: Rows = {}
+def _run(tables: Iterable[tuple[str, pa.Table]]) -> Run:
+    rows: Rows = {}
+    kernels: set[str] = set()
     for study, table in tables:
+        facts = json.loads((table.schema.metadata or {}).get(b"restudy", b"{}"))
+        kernels.update(facts.get("kernels", []))
         for row in table.to_pylist():
-            found[str(row.get("study") or study), str(row.get("claim"))] = row
-    return found
+            rows[str(row.get("study") or study), str(row.get("claim"))] = row
+    return Run(rows, frozenset(kernels))
 
 
 def _is_commit(name: str) -> bool:
@@ -72,7 +85,7 @@ def _is_commit(name: str) -> bool:
         return False
 
 
-def _from_commit(commit: str, preset: str) -> Rows:
+def _from_commit(commit: str, preset: str) -> Run:
     from dvc.api import DVCFileSystem
     from dvc.exceptions import DvcException
 
@@ -87,4 +100,4 @@ def _from_commit(commit: str, preset: str) -> Rows:
         raise ConfigError(f"its results cannot be had from DVC ({reason})", where=where, remedy=remedy) from None
     if not tables:
         raise ConfigError("that commit holds no results", where=where, remedy=remedy)
-    return _rows(tables)
+    return _run(tables)

@@ -94,6 +94,8 @@ def _short(value: Any) -> str:
 
 def _machine(facts: dict[str, Any]) -> str:
     parts = [f"{facts.get('host', 'unknown host')}", str(facts.get("cpu", "")), f"{facts.get('cores', '?')} cores"]
+    if facts.get("kernels"):
+        parts.append(f"kernels {facts['kernels']['name']}")
     if facts.get("gpu"):
         parts.append(str(facts["gpu"]))
     return ", ".join([*filter(None, parts), f"Python {facts.get('python', '?')}", str(facts.get("platform", ""))])

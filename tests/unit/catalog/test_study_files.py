@@ -97,6 +97,7 @@ def test_unknown_names(house: Path) -> None:
     [
         ("mine: {inherits: huge}", ["unknown preset 'huge'"]),
         ("mine: {seeds: 3}", ["presets.yaml: mine", "inherits"]),
+        ("mine: {inherits: smoke, numerics: exact}", ["presets.yaml: mine", "numerics", "'native' or 'portable'"]),
         ("mine: {inherits: laptop, sedes: 3}", ["sedes", "allowed", "seeds"]),
         ("mine: {inherits: laptop, seeds: many}", ["seeds", "many"]),
         ("mine: {inherits: laptop, studies: {toy: {parameters: {descend: {goal: 7}}}}}", ["descend.goal = 7"]),

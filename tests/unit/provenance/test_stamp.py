@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from matplotlib.figure import Figure
 from restudy.errors import ResultError
 from restudy.plotting.save import figure_bytes
 from restudy.provenance import Facts, read_stamp, stamp_bytes, verify
-from restudy.provenance.stamp import stamp_json, stamp_parquet, stamp_tensors
+from restudy.provenance.stamp import kernels_in, stamp_json, stamp_parquet, stamp_tensors
 from restudy.results import read_table
 
 FACTS = Facts("study", "laptop", "stage", "train", "s0", "f" * 64, {"parameters": {"a": "-->", "b": "é <b> --"}})
@@ -92,6 +93,29 @@ def test_content_counts_and_encoding_does_not(tmp_path: Path) -> None:
     assert stamp_parquet(other, FACTS) == stamp_parquet(TABLE, FACTS)
     changed = TABLE.set_column(0, "seed", pa.array([0, 2]))
     assert stamp_parquet(changed, FACTS) != stamp_parquet(TABLE, FACTS)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "safetensors", "json", "svg"])
+def test_kernel_sets_are_told_and_count_for_nothing(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, kinds = tmp_path / f"x.{suffix}", ["AMD 25/1, AVX2", "Intel -- 6/207"]
+    path.write_bytes(contents()[suffix])
+    plain, _ = read_stamp(path)
+    assert plain.kernels == [] == kernels_in(path)
+    monkeypatch.setattr(f"{__name__}.FACTS", replace(FACTS, kernels=kinds))
+    path.write_bytes(contents()[suffix])
+    facts, content = read_stamp(path)
+    assert facts.kernels == kinds and content == plain.content and verify(path, FACTS.fingerprint) is None
+    assert kernels_in(path) == (kinds if suffix in ("parquet", "safetensors") else [])
+
+
+@pytest.mark.parametrize("raw", [b"", b"PAR1", b"\xff" * 40, b"\x02" + b"\0" * 7 + b"[]"])
+def test_no_kernel_sets_in_what_cannot_be_read(tmp_path: Path, raw: bytes) -> None:
+    for suffix in ("parquet", "safetensors"):
+        (tmp_path / f"x.{suffix}").write_bytes(raw)
+        assert kernels_in(tmp_path / f"x.{suffix}") == []
+        assert kernels_in(tmp_path / f"none.{suffix}") == []
 
 
 PAIRS = st.lists(st.floats(width=32), min_size=2, max_size=2)

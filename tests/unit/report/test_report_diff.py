@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 from tests.unit.report import report_material as material
@@ -86,6 +87,25 @@ def test_a_run_against_itself_is_the_same(two: tuple[Path, Path]) -> None:
     found = compare(two[0], two[0])
     assert found.same
     assert b"Every claim has the same verdict" in found.html()
+
+
+def test_kinds_of_machine_are_named_where_they_differ(tmp_path: Path) -> None:
+    def made(name: str, *kernels: str) -> Path:
+        folder = store(tmp_path / name, [row("A1", "reproduced", 0.3)])
+        table = pq.read_table(folder / "alpha" / "verdicts.parquet")
+        (folder / "alpha" / "verdicts.parquet").write_bytes(
+            table_bytes(table, json.dumps({"kernels": kernels}).encode())
+        )
+        return folder
+
+    amd, intel = made("amd", "AMD 25/1, native"), made("both", "Intel 6/207, native", "AMD 25/1, native")
+    found = compare(amd, intel)
+    line = "AMD 25/1, native -> AMD 25/1, native; Intel 6/207, native"
+    assert found.text().splitlines()[1].endswith(line) and b"Intel 6/207" in found.html()
+    assert found.same, "the verdicts are"
+    assert found.json()["kernels"]["a"] == ("AMD 25/1, native",)
+    for other in (amd, made("old")):
+        assert compare(amd, other).kinds is None and "kinds of machine" not in compare(amd, other).text()
 
 
 def test_presets_and_projects_are_found(project: Path) -> None:
