@@ -46,7 +46,8 @@ def at_best_rate(arm: str) -> Measure:
     def compute(tables: Tables) -> Values:
         rows = where(tables["training"], arm=arm, metric="train_accuracy")
         by_rate = [by_seed(rows, run=run) for run in levels(rows, "run")]
-        return dict(max(by_rate, key=lambda values: float(np.nanmean(list(values.values()))), default={}))
+        means = [float(np.nanmean(list(values.values()))) for values in by_rate]
+        return dict(by_rate[int(np.argmax(means))]) if by_rate else {}
 
     return Measure(compute, f"train accuracy of {arm} at its own best learning rate")
 

@@ -129,11 +129,6 @@ def test_statistics_by_hand() -> None:
 def test_the_largest_k_is_that_of_the_plain_arms() -> None:
     names = set(levels(TABLES["likelihood"], "arm"))
     names |= {"iwae_k99_fixed", "iwae_k98_two_layers", "dreg_k97", "iwae_k96_n50"}
-        "iwae_k99_fixed",
-        "iwae_k98_two_layers",
-        "dreg_k97",
-        "iwae_k96_n50",
-    }
     assert largest_k(names) == 20 and [a.k for a in plain_arms(names, "iwae")] == [5, 20]
     assert largest_k({"vae_k1"}) == 1
 

@@ -9,7 +9,7 @@ from neural_ode_tables import FOLDER, everything, judged
 from restudy.bench.judging import nulls_of
 from restudy.claims import load_claims
 from restudy.claims.statistics import missing
-from restudy.nulls import changed
+from restudy.nulls import changed, next_seed
 from restudy.studies.neural_ode import statistics
 from restudy.studies.neural_ode.statistics import determination
 from restudy.tables import where
