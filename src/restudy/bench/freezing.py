@@ -12,7 +12,7 @@ from restudy.catalog.plan import extensions, plan
 from restudy.catalog.study import study
 from restudy.claims import from_table
 from restudy.claims.extension import may_extend
-from restudy.claims.lock import freeze as append
+from restudy.claims.lock_file import freeze as append
 from restudy.results.files import write_atomically
 from restudy.results.tables import read_table
 

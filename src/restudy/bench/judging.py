@@ -12,7 +12,9 @@ from restudy import layout
 from restudy.catalog.plan import plan
 from restudy.catalog.study import study
 from restudy.claims import Claim, StudyVerdicts, judge_study, load_claims
-from restudy.claims.lock import Entry, amended_after, entry_in_force, read_lock
+from restudy.claims.amended import notes_since
+from restudy.claims.lock import Entry, entry_in_force
+from restudy.claims.lock_file import read_lock
 from restudy.errors import ConfigError
 from restudy.provenance.closure import closure
 
@@ -88,7 +90,7 @@ def _notes(claims: Sequence[Claim], entries: Sequence[Entry], slug: str, recorde
         return {}
     if recorded == 0:
         return {claim.id: ["frozen after results"] for claim in claims}
-    return amended_after(entries, entries[recorded - 1].id) if recorded <= len(entries) else {}
+    return notes_since(entries, entries[recorded - 1].id, claims) if recorded <= len(entries) else {}
 
 
 def summary(judged: StudyVerdicts) -> dict[str, Any]:
