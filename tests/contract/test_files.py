@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from restudy.bench.judging import claims_of, lock_id
+from restudy.bench.judging import claims_of, lock_id, nulls_of
 from restudy.catalog import plan, study
 from restudy.catalog.schema import STANDARD_PRESETS
 from restudy.claims.statistics import missing
@@ -57,8 +57,13 @@ def test_claims_name_statistics_that_exist(slug: str) -> None:
 def test_primary_claims_are_few_and_have_a_planted_null(slug: str) -> None:
     primary = [claim.id for claim in claims_of(slug) if claim.primary]
     assert 1 <= len(primary) <= MAX_PRIMARY
-    nulls = getattr(statistics(slug), "planted_nulls", {})
+    nulls = nulls_of(slug)
     assert set(primary) <= set(nulls), f"without a planted null: {set(primary) - set(nulls)}"
+
+
+def test_planted_nulls_are_no_part_of_the_frozen_code(slug: str) -> None:
+    assert f"restudy.studies.{slug}.nulls" not in closure(f"restudy.studies.{slug}.statistics").modules
+    assert set(nulls_of(slug)) <= {claim.id for claim in claims_of(slug)}
 
 
 def test_claims_are_frozen_as_they_are(slug: str) -> None:

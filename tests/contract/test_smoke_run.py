@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from restudy import layout
-from restudy.bench.judging import claims_of
+from restudy.bench.judging import claims_of, nulls_of
 from restudy.catalog import plan
 from restudy.claims import judge_study
 from restudy.provenance.stamp import read_stamp
@@ -110,7 +110,7 @@ def test_planted_nulls_are_not_reproduced(mine: Project, slug: str) -> None:
     (mine.root / "presets.yaml").write_text("five: {inherits: smoke, seeds: 5}\n")
     mine.reproduce("five", "--study", slug, "--target", "verdicts")
     module, found = importlib.import_module(f"restudy.studies.{slug}.statistics"), tables(mine, slug, "five")
-    for claim, null in module.planted_nulls.items():
+    for claim, null in nulls_of(slug).items():
         chosen = [c for c in claims_of(slug) if c.id == claim]
         if "laptop" not in chosen[0].presets:
             continue  # its tables need not be there

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +17,9 @@ from restudy.claims.amended import notes_since
 from restudy.claims.lock import Entry, entry_in_force
 from restudy.claims.lock_file import read_lock
 from restudy.errors import ConfigError
-from restudy.provenance.closure import closure
+from restudy.provenance.closure import closure, source_path
+
+Null = Callable[[Mapping[str, pa.Table]], dict[str, pa.Table]]
 
 
 def judge(
@@ -36,7 +39,7 @@ def judge(
     return judge_study(
         claims,
         dict(tables),
-        importlib.import_module(f"restudy.studies.{slug}.statistics"),
+        statistics_of(slug),
         preset=preset,
         study=slug,
         judged_as=found.judged_as,
@@ -62,6 +65,22 @@ def claims_of(slug: str) -> list[Claim]:
             where = f"{layout.relative(found.folder / 'claims.yaml')}: claim {claim.id}"
             raise ConfigError(f"presets: {unknown}", where=where, remedy=f"known: {', '.join(found.file.presets)}")
     return claims
+
+
+def statistics_of(slug: str) -> ModuleType:
+    """Import the module that holds a study's statistics."""
+    return importlib.import_module(f"restudy.studies.{slug}.statistics")
+
+
+def nulls_of(slug: str) -> Mapping[str, Null]:
+    """Load a study's planted nulls, claim -> results without its effect; none where it has no nulls.py.
+
+    They are no part of the frozen code: improving one amends no claim.
+    """
+    if source_path(f"restudy.studies.{slug}.nulls") is None:
+        return {}
+    found: Mapping[str, Null] = importlib.import_module(f"restudy.studies.{slug}.nulls").planted_nulls
+    return found
 
 
 def lock_of(slug: str) -> list[Entry]:

@@ -22,7 +22,6 @@ from restudy.studies.batch_norm.measures import (
     shift_size_ratio,
     steps_ratio,
 )
-from restudy.studies.batch_norm.nulls import planted_nulls
 from restudy.studies.batch_norm.tidy import (
     BN,
     NOISY,
@@ -40,7 +39,6 @@ from restudy.studies.batch_norm.tidy import (
     where,
 )
 
-__all__ = ["planted_nulls"]
 SLOW, FAST = "1e-7", "1e-6"
 DEEP = "deep_"
 

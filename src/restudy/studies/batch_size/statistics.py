@@ -35,7 +35,6 @@ from restudy.studies.batch_size.gates import (
     slowest_models,
     slowest_sgd,
 )
-from restudy.studies.batch_size.nulls import planted_nulls
 from restudy.studies.batch_size.quality import error_of_largest, errors_by_epoch_budget, errors_by_step_budget
 from restudy.studies.batch_size.tidy import (
     CONVEX,
@@ -71,7 +70,6 @@ __all__ = [
     "inside_models",
     "inside_sgd",
     "late_gain_sgd",
-    "planted_nulls",
     "slowest_both",
     "slowest_convex",
     "slowest_digits",

@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import pyarrow as pa
 
-from restudy.studies.counterfactual_infill.nulls import planted_nulls
 from restudy.studies.counterfactual_infill.paths import area_at_score, at_area, means, tuned, tuned_iou
 from restudy.studies.counterfactual_infill.tidy import BySeed, Tables, by_seed, replicates, where
 
-__all__ = ["planted_nulls"]
 Statistic = Callable[[Tables], pa.Table]
 HEURISTICS = ("mean", "blur", "noise")
 

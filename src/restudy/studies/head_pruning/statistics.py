@@ -26,7 +26,6 @@ from restudy.studies.head_pruning.measures import (
     third_margin,
     third_rare_head,
 )
-from restudy.studies.head_pruning.nulls import planted_nulls
 from restudy.studies.head_pruning.tidy import (
     BySeed,
     Statistic,
@@ -38,8 +37,6 @@ from restudy.studies.head_pruning.tidy import (
     statistic,
     where,
 )
-
-__all__ = ["planted_nulls"]
 
 
 def _exact(says: str, *checks: str) -> Statistic:

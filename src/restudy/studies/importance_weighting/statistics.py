@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from restudy.studies.importance_weighting.arms import THEN, Arm, largest_k, plain_arms
-from restudy.studies.importance_weighting.nulls import planted_nulls
 from restudy.studies.importance_weighting.tidy import (
     NAN,
     BySeed,
@@ -26,7 +25,6 @@ from restudy.studies.importance_weighting.tidy import (
     where,
 )
 
-__all__ = ["planted_nulls"]
 Statistic = Callable[[Tables], pa.Table]
 ACTIVE = 0.01
 VAE, FIXED = "vae_k1", "vae_k1_fixed"

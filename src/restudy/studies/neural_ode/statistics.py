@@ -31,7 +31,6 @@ from restudy.studies.neural_ode.exact_statistics import (
     time_gradient_error,
     trace_error,
 )
-from restudy.studies.neural_ode.nulls import planted_nulls
 from restudy.studies.neural_ode.tidy import (
     BySeed,
     Tables,
@@ -61,7 +60,6 @@ __all__ = [
     "flow_trace_error",
     "likelihood_error",
     "long_way_shortfall",
-    "planted_nulls",
     "tied_gradient_error",
     "tied_value_error",
     "time_gradient_error",

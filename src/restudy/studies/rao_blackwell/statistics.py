@@ -11,10 +11,8 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from restudy.studies.rao_blackwell.nulls import planted_nulls
 from restudy.studies.rao_blackwell.tidy import BySeed, Tables, by_seed, final, replicates, where
 
-__all__ = ["planted_nulls"]
 Statistic = Callable[[Tables], pa.Table]
 RB, PLUS, GUMBEL, KNOWN = "rb5_plus", "reinforce_plus", "gumbel", "known_place"
 COLD = {"start": "cold"}

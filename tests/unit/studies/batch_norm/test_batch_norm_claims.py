@@ -11,7 +11,7 @@ from batch_norm_tables import FOLDER, everything, judged
 from restudy.claims import load_claims
 from restudy.claims.statistics import missing
 from restudy.studies.batch_norm import statistics
-from restudy.studies.batch_norm.nulls import changed, copied
+from restudy.studies.batch_norm.nulls import changed, copied, planted_nulls
 from restudy.studies.batch_norm.tidy import BN, NOISY, STD
 
 CLAIMS = load_claims(FOLDER / "claims.yaml")
@@ -29,7 +29,7 @@ def test_all_claims_hold_on_results_that_have_their_effects() -> None:
 
 @pytest.mark.parametrize("name", [claim.id for claim in CLAIMS])
 def test_planted_null(name: str) -> None:
-    verdict = judged(statistics.planted_nulls[name](TABLES))[name]
+    verdict = judged(planted_nulls[name](TABLES))[name]
     assert verdict.verdict not in ("reproduced", "error"), verdict.text
 
 

@@ -9,6 +9,7 @@ from batch_size_tables import FOLDER, everything, judged
 from restudy.claims import load_claims
 from restudy.claims.statistics import missing
 from restudy.studies.batch_size import rules, statistics
+from restudy.studies.batch_size.nulls import planted_nulls
 from restudy.studies.batch_size.tidy import MOMENTUM, SGD, curve, where, with_values
 
 CLAIMS = load_claims(FOLDER / "claims.yaml")
@@ -25,9 +26,9 @@ def test_all_claims_hold_on_results_that_have_their_effects() -> None:
     assert {v.claim: v.text for v in verdicts.verdicts} == dict.fromkeys(JUDGED, "reproduced")
 
 
-@pytest.mark.parametrize("name", sorted(statistics.planted_nulls))
+@pytest.mark.parametrize("name", sorted(planted_nulls))
 def test_planted_null(name: str) -> None:
-    verdict = judged(statistics.planted_nulls[name](TABLES))[name]
+    verdict = judged(planted_nulls[name](TABLES))[name]
     assert verdict.verdict != "reproduced", verdict.text
 
 
@@ -113,7 +114,7 @@ def test_smoke_gives_no_scientific_verdict() -> None:
 def test_noisy_power_laws_are_refuted() -> None:
     """The planted null of B1 and B8 with noise between replicates: a verdict, and not an error for equal replicates."""
     for name in ("B1", "B8"):
-        table = statistics.planted_nulls[name](TABLES)["trials"]
+        table = planted_nulls[name](TABLES)["trials"]
         value = table["value"].to_numpy()
         noise = np.exp(np.random.default_rng(0).normal(0, 0.05, len(value)))
         verdict = judged({**TABLES, "trials": with_values(table, "value", value * noise)})[name]

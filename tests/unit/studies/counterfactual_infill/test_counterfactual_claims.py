@@ -10,6 +10,7 @@ from counterfactual_tables import FOLDER, SEEDS, everything, judged
 from restudy.claims import load_claims
 from restudy.claims.statistics import missing
 from restudy.studies.counterfactual_infill import paths, statistics
+from restudy.studies.counterfactual_infill.nulls import planted_nulls
 from restudy.studies.counterfactual_infill.tidy import where, with_values
 
 CLAIMS = load_claims(FOLDER / "claims.yaml")
@@ -37,7 +38,7 @@ def test_all_claims_hold_on_results_that_have_their_effects() -> None:
 
 @pytest.mark.parametrize("name", JUDGED)
 def test_planted_null(name: str) -> None:
-    verdict = judged(statistics.planted_nulls[name](TABLES))[name]
+    verdict = judged(planted_nulls[name](TABLES))[name]
     assert verdict.verdict not in ("reproduced", "error"), verdict.text
 
 

@@ -11,6 +11,7 @@ from head_pruning_tables import FOLDER, HEADS, KEPT, LAYERS, POSITIONAL, SYNTACT
 from restudy.claims import load_claims
 from restudy.claims.statistics import missing
 from restudy.studies.head_pruning import measures, statistics
+from restudy.studies.head_pruning.nulls import planted_nulls
 from restudy.studies.head_pruning.tidy import set_values, where
 
 CLAIMS = load_claims(FOLDER / "claims.yaml")
@@ -27,15 +28,15 @@ def test_all_claims_hold_on_results_that_have_their_effects() -> None:
     assert {v.claim: v.text for v in verdicts.verdicts if v.claim in JUDGED} == dict.fromkeys(JUDGED, "reproduced")
 
 
-@pytest.mark.parametrize("name", sorted(statistics.planted_nulls))
+@pytest.mark.parametrize("name", sorted(planted_nulls))
 def test_planted_null(name: str) -> None:
-    verdict = judged(statistics.planted_nulls[name](TABLES))[name]
+    verdict = judged(planted_nulls[name](TABLES))[name]
     assert verdict.verdict not in ("reproduced", "error"), verdict.text
 
 
 def test_primary_claims_have_nulls_and_are_four() -> None:
     primary = [claim.id for claim in CLAIMS if claim.primary]
-    assert primary == ["H1", "H2", "H4", "H6"] and set(primary) <= set(statistics.planted_nulls)
+    assert primary == ["H1", "H2", "H4", "H6"] and set(primary) <= set(planted_nulls)
 
 
 def test_smoke_judges_the_exact_claims_only() -> None:

@@ -13,6 +13,7 @@ from restudy.claims import load_claims
 from restudy.claims.statistics import missing
 from restudy.studies.importance_weighting import statistics
 from restudy.studies.importance_weighting.arms import largest_k, plain_arms
+from restudy.studies.importance_weighting.nulls import planted_nulls
 from restudy.studies.importance_weighting.tidy import arms_of, relabel, where, with_values
 
 CLAIMS = load_claims(FOLDER / "claims.yaml")
@@ -44,7 +45,7 @@ def test_all_claims_hold_on_results_that_have_their_effects() -> None:
 # E5 is the paper's comparison without a control: see the next test.
 @pytest.mark.parametrize("name", [name for name in JUDGED if name != "E5"])
 def test_planted_null(name: str) -> None:
-    null = statistics.planted_nulls["W7" if name == "E4" else name]
+    null = planted_nulls["W7" if name == "E4" else name]
     verdict = judged(null(TABLES))[name]
     assert verdict.verdict not in ("reproduced", "error"), verdict.text
 

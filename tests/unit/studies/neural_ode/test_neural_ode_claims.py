@@ -9,7 +9,7 @@ from neural_ode_tables import FOLDER, everything, judged
 from restudy.claims import load_claims
 from restudy.claims.statistics import missing
 from restudy.studies.neural_ode import statistics
-from restudy.studies.neural_ode.nulls import changed, copied
+from restudy.studies.neural_ode.nulls import changed, copied, planted_nulls
 from restudy.studies.neural_ode.tidy import determination, slope, where
 
 CLAIMS = load_claims(FOLDER / "claims.yaml")
@@ -25,9 +25,9 @@ def test_all_claims_hold_on_results_that_have_their_effects() -> None:
     assert {v.claim: v.text for v in judged(TABLES).verdicts} == dict.fromkeys(JUDGED, "reproduced")
 
 
-@pytest.mark.parametrize("name", sorted(statistics.planted_nulls))
+@pytest.mark.parametrize("name", sorted(planted_nulls))
 def test_planted_null(name: str) -> None:
-    verdict = judged(statistics.planted_nulls[name](TABLES))[name]
+    verdict = judged(planted_nulls[name](TABLES))[name]
     # The null of O3 makes tolerances exactly equal, which the engine refuses as a seed that is not used.
     assert verdict.verdict not in ("reproduced", *(() if name == "O3" else ("error",))), verdict.text
 
@@ -40,7 +40,7 @@ def test_a_tolerance_without_effect_is_not_reproduced() -> None:
 
 
 def test_every_claim_but_one_has_a_null() -> None:
-    assert set(JUDGED) - set(statistics.planted_nulls) == {"V2"}
+    assert set(JUDGED) - set(planted_nulls) == {"V2"}
     still = changed("exchanges", lambda value: 0.85, arm="tied6", solver="euler-12", metric="accuracy")(TABLES)
     moved = changed("exchanges", lambda value: value + 0.001, arm="tied6", solver="euler-12", metric="accuracy")(still)
     assert judged(moved)["V2"].verdict != "reproduced"

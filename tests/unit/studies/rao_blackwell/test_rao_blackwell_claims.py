@@ -11,6 +11,7 @@ from rao_blackwell_tables import FOLDER, everything, judged
 from restudy.claims import load_claims
 from restudy.claims.statistics import missing
 from restudy.studies.rao_blackwell import statistics
+from restudy.studies.rao_blackwell.nulls import planted_nulls
 from restudy.studies.rao_blackwell.tidy import relabel, where
 
 CLAIMS = load_claims(FOLDER / "claims.yaml")
@@ -29,7 +30,7 @@ def test_all_claims_hold_on_results_that_have_their_effects() -> None:
 
 @pytest.mark.parametrize("name", JUDGED)
 def test_planted_null(name: str) -> None:
-    verdict = judged(statistics.planted_nulls[name](TABLES))[name]
+    verdict = judged(planted_nulls[name](TABLES))[name]
     assert verdict.verdict not in ("reproduced", "error"), verdict.text
 
 
