@@ -8,7 +8,8 @@ so an entry's id is the hash over all its claims however many lines it takes.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -82,12 +83,13 @@ def freeze(
     seeds: Sequence[int],
     reason: str,
     date: str,
-    compared: Compared | None = None,
+    compare: Callable[[Entry], Compared] | None = None,
 ) -> Entry:
     """Append an entry for the claims as they are now, and return it.
 
-    ``code``: hash of the statistics' code closure, from the caller. ``date``: ISO, from the caller. ``compared``:
-    what showed that moved code gives the same numbers; then nothing but the code may differ.
+    ``code``: hash of the statistics' code closure, from the caller. ``date``: ISO, from the caller.
+    ``compare``: shows that the code of the last entry and the present one give the same numbers, or raises; then
+    nothing but the code may differ.
     Raises ConfigError for an empty reason, seeds that are not 0..n-1, or when nothing would change.
     """
     path = Path(path)
@@ -103,12 +105,12 @@ def freeze(
         seeds=tuple(seeds),
         claims={claim.id: decision_fields(claim) for claim in claims},
         previous=entries[-1].id if entries else "",
-        compared=compared,
     )
     if entries and not changes(entries[-1], entry):
         raise ConfigError("nothing changed since the last entry", where=str(path), remedy="no need to freeze")
-    if compared is not None:
-        check_only_code(entries, entry, str(path))
+    if compare is not None:
+        _check_only_code(entries, entry, str(path))
+        entry = replace(entry, compared=compare(entries[-1]))
     before = path.read_text(encoding="utf-8") if path.exists() else _HEAD
     partial = path.with_name(path.name + ".partial")
     partial.write_text(before + entry_text(entry, entries[-1] if entries else None), encoding="utf-8")
@@ -116,7 +118,7 @@ def freeze(
     return entry
 
 
-def check_only_code(entries: Sequence[Entry], new: Entry, where: str) -> None:
+def _check_only_code(entries: Sequence[Entry], new: Entry, where: str) -> None:
     """Refuse (ConfigError) an entry that claims unchanged numbers but differs in more than the code."""
     if not entries:
         raise ConfigError("nothing is frozen yet", where=where, remedy="freeze without --same-numbers first")

@@ -38,11 +38,15 @@ def claims() -> None:
 @claims.command()
 @click.argument("study")
 @click.option("--reason", required=True, help="Why the claims are frozen or amended.")
-def freeze(study: str, reason: str) -> None:
+@click.option("--same-numbers", is_flag=True, help="Only code moved: show it on all stored results, else exit 1.")
+@click.option("--against", metavar="REV", help="Commit whose code was frozen; found in the history by default.")
+def freeze(study: str, reason: str, same_numbers: bool, against: str | None) -> None:
     """Append the claims in force to the study's claims.lock."""
     from restudy.bench.freezing import freeze as work
 
-    click.echo(work(study, reason))
+    if against and not same_numbers:
+        raise click.UsageError("--against goes with --same-numbers")
+    click.echo(work(study, reason, same_numbers=same_numbers, against=against))
 
 
 @click.command()
