@@ -82,9 +82,10 @@ def rows_flags(project: Project) -> dict[str, list[str]]:
     code = "\n".join(
         [
             "import json",
+            "from pathlib import Path",
             "from restudy.bench.judging import judge",
             "from restudy.results.tables import read_table",
-            "tables = {'steps': read_table('results/laptop/toy/steps.parquet')}",
+            "tables = {'steps': read_table(Path('results/laptop/toy/steps.parquet'))}",
             "rows = judge('toy', 'laptop', tables, recorded=1).verdicts",
             "print(json.dumps({row.claim: [f for f in row.flags if f != 'fragile'] for row in rows}))",
         ]
