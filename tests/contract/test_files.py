@@ -10,7 +10,8 @@ import re
 
 import pytest
 
-from restudy.bench.judging import claims_of, lock_id, nulls_of
+from restudy.bench.judging import claims_of, lock_id
+from restudy.bench.planting import nulls_of
 from restudy.catalog import plan, study
 from restudy.catalog.schema import STANDARD_PRESETS
 from restudy.claims.statistics import missing
@@ -58,6 +59,11 @@ def test_primary_claims_are_few_and_have_a_planted_null(slug: str) -> None:
     primary = [claim.id for claim in claims_of(slug) if claim.primary]
     assert 1 <= len(primary) <= MAX_PRIMARY
     assert set(primary) <= set(nulls_of(slug)), f"without a planted null: {set(primary) - set(nulls_of(slug))}"
+
+
+def test_planted_nulls_are_no_part_of_the_frozen_code(slug: str) -> None:
+    assert f"restudy.studies.{slug}.nulls" not in closure(f"restudy.studies.{slug}.statistics").modules
+    assert set(nulls_of(slug)) <= {claim.id for claim in claims_of(slug)}
 
 
 def test_claims_are_frozen_as_they_are(slug: str) -> None:

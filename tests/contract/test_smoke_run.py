@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from restudy import layout
-from restudy.bench.judging import claims_of, nulls_of
+from restudy.bench.judging import claims_of
+from restudy.bench.planting import nulls_of
 from restudy.catalog import plan
 from restudy.claims import judge_study
 from restudy.provenance.stamp import read_stamp

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -12,10 +13,11 @@ from restudy import layout
 from restudy.catalog.plan import plan
 from restudy.catalog.study import study
 from restudy.claims import Claim, StudyVerdicts, judge_study, load_claims
-from restudy.claims.lock import Entry, amended_after, entry_in_force, read_lock
+from restudy.claims.amended import notes_since
+from restudy.claims.lock import Entry, entry_in_force
+from restudy.claims.lock_file import read_lock
 from restudy.errors import ConfigError
-from restudy.nulls import Null, planted
-from restudy.provenance.closure import closure, source_path
+from restudy.provenance.closure import closure
 
 
 def judge(
@@ -35,7 +37,7 @@ def judge(
     return judge_study(
         claims,
         dict(tables),
-        importlib.import_module(f"restudy.studies.{slug}.statistics"),
+        statistics_of(slug),
         preset=preset,
         study=slug,
         judged_as=found.judged_as,
@@ -63,11 +65,9 @@ def claims_of(slug: str) -> list[Claim]:
     return claims
 
 
-def nulls_of(slug: str) -> dict[str, Null]:
-    """The planted nulls of a study's claims: those of its nulls.py, and those that follow from its statistics."""
-    name = f"restudy.studies.{slug}"
-    own = getattr(importlib.import_module(f"{name}.nulls"), "planted_nulls", {}) if source_path(f"{name}.nulls") else {}
-    return planted(claims_of(slug), importlib.import_module(f"{name}.statistics"), own)
+def statistics_of(slug: str) -> ModuleType:
+    """Import the module that holds a study's statistics."""
+    return importlib.import_module(f"restudy.studies.{slug}.statistics")
 
 
 def lock_of(slug: str) -> list[Entry]:
@@ -96,7 +96,7 @@ def _notes(claims: Sequence[Claim], entries: Sequence[Entry], slug: str, recorde
         return {}
     if recorded == 0:
         return {claim.id: ["frozen after results"] for claim in claims}
-    return amended_after(entries, entries[recorded - 1].id) if recorded <= len(entries) else {}
+    return notes_since(entries, entries[recorded - 1].id, claims) if recorded <= len(entries) else {}
 
 
 def summary(judged: StudyVerdicts) -> dict[str, Any]:

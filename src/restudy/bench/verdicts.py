@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from restudy import layout
-from restudy.bench.judging import judge
+from restudy.bench.judging import claims_of, judge, statistics_of
 from restudy.bench.workers import recorded_entries
 from restudy.catalog.plan import plan
 from restudy.claims import StudyVerdicts
 from restudy.claims.check import check as compare
+from restudy.claims.explain import as_explanation
 from restudy.claims.render import as_json, as_markdown, as_text
-from restudy.errors import ResultError
+from restudy.errors import ClaimError, ResultError
 from restudy.provenance.fingerprint import Node
 from restudy.results.tables import read_table
 
@@ -40,6 +41,31 @@ def check(slugs: Sequence[str], preset: str) -> list[str]:
         parts = read_table(path.with_name("verdict_parts.parquet"))
         lines += [f"{slug} {difference}" for difference in compare(parts, fresh.parts)]
     return lines
+
+
+def explain(slugs: Sequence[str], preset: str, claim: str) -> str:
+    """What one claim says, computes and asks for, and its verdict on stored results where there are any.
+
+    Args:
+        slugs: where to look for the claim; exactly one of these studies must have it.
+        preset: the preset of the results.
+        claim: the claim's id.
+
+    Raises:
+        ClaimError: no study has such a claim, or several have.
+    """
+    having = {slug: found for slug in slugs for found in claims_of(slug) if found.id == claim}
+    if not having:
+        known = "known are " + ", ".join(c.id for c in claims_of(slugs[0]))
+        remedy = known if len(slugs) == 1 else "see `restudy verdicts`"
+        raise ClaimError(f"no claim {claim!r}", where=", ".join(slugs), remedy=remedy)
+    if len(having) > 1:
+        raise ClaimError(f"{', '.join(having)} have such a claim", where=claim, remedy="name one with --study")
+    ((slug, found),) = having.items()
+    judged = None
+    if (layout.results(preset, slug) / "verdicts.parquet").is_file():
+        judged = judged_again(slug, preset)
+    return f"{slug} at preset {preset}\n{as_explanation(found, statistics_of(slug), judged)}"
 
 
 def show(slugs: Sequence[str], preset: str, style: str) -> str:

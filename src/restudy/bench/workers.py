@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from restudy.bench.context import Context
 from restudy.bench.facts import facts_of, run_facts
 from restudy.bench.outputs import outputs
 from restudy.bench.reuse import elsewhere
+from restudy.catalog.schema import read_yaml
 from restudy.errors import RestudyError
 from restudy.provenance.fingerprint import FOREST, Node, fingerprint, upstream
 from restudy.provenance.stamp import stamp_bytes, stamp_json, stamp_parquet, stamp_tensors
@@ -82,7 +82,7 @@ def _stage(node: Node, checkpoints: Path) -> Files:
 def lock_entries(node: Node) -> int:
     """How many entries claims.lock holds; it is only ever appended to, so the number names the entry in force."""
     path = node.plan.study.folder / "claims.lock"
-    return len(re.findall(r"^- previous:", path.read_text(), re.MULTILINE)) if path.is_file() else 0
+    return len(read_yaml(path) or []) if path.is_file() else 0
 
 
 def _context(node: Node, checkpoints: Path) -> Context:

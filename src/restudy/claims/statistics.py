@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import pyarrow as pa
@@ -55,6 +55,21 @@ def lookup(statistics: Statistics, name: str) -> Callable[[Tables], Any] | None:
         return None
     found = statistics.get(name) if isinstance(statistics, Mapping) else getattr(statistics, name, None)
     return found if callable(found) else None
+
+
+def formula(function: Callable[..., Any] | None) -> str:
+    """Say in one line what a statistic computes: its formula, or the first line of its docstring, or "".
+
+    A statistic that is an expression has an attribute ``formula`` and is its own text.
+    """
+    if function is None:
+        return ""
+    if hasattr(function, "formula"):
+        return str(function)
+    # An instance without text of its own shows its class's, which says nothing about this statistic.
+    own = isinstance(function, FunctionType) or "__doc__" in getattr(function, "__dict__", {})
+    lines = (function.__doc__ or "").strip().splitlines() if own else []
+    return lines[0] if lines else ""
 
 
 def named(claims: Iterable[Claim]) -> dict[str, list[str]]:

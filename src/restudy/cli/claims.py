@@ -15,18 +15,24 @@ from restudy.cli.options import preset_option, study_option
 @click.option("--json", "style", flag_value="json", help="As JSON.")
 @click.option("--markdown", "style", flag_value="markdown", help="As a Markdown table.")
 @click.option("--check", is_flag=True, help="Judge the stored results again; exit 1 when a stored verdict differs.")
-def verdicts(preset: str, study: str | None, style: str | None, check: bool) -> None:
+@click.option("--explain", metavar="CLAIM", help="What one claim says, computes and asks for, and what came out.")
+def verdicts(preset: str, study: str | None, style: str | None, check: bool, explain: str | None) -> None:
     """The verdicts of a preset."""
     from restudy.bench import verdicts as work
     from restudy.bench.run import chosen
 
     slugs = chosen(preset, study)
+    if explain and (check or style):
+        raise click.UsageError("--explain goes with --preset and --study only")
     if check:
         differing = work.check(slugs, preset)
         for line in differing:
             click.echo(line)
         click.echo("stored verdicts follow from the stored results" if not differing else f"{len(differing)} differ")
         raise SystemExit(1 if differing else 0)
+    if explain:
+        click.echo(work.explain(slugs, preset, explain))
+        return
     click.echo(work.show(slugs, preset, style or "text"))
 
 
@@ -38,11 +44,15 @@ def claims() -> None:
 @claims.command()
 @click.argument("study")
 @click.option("--reason", required=True, help="Why the claims are frozen or amended.")
-def freeze(study: str, reason: str) -> None:
+@click.option("--same-numbers", is_flag=True, help="Only code moved: show it on all stored results, else exit 1.")
+@click.option("--against", metavar="REV", help="Commit whose code was frozen; found in the history by default.")
+def freeze(study: str, reason: str, same_numbers: bool, against: str | None) -> None:
     """Append the claims in force to the study's claims.lock."""
     from restudy.bench.freezing import freeze as work
 
-    click.echo(work(study, reason))
+    if against and not same_numbers:
+        raise click.UsageError("--against goes with --same-numbers")
+    click.echo(work(study, reason, same_numbers=same_numbers, against=against))
 
 
 @click.command()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, cast
 
 from restudy import layout
+from restudy.bench.judging import statistics_of
 from restudy.bench.outputs import outputs
 from restudy.catalog.plan import Plan, derived_presets, plan, studies_at
 from restudy.claims.assessment import Assessment
 from restudy.claims.errors_bound import false_verdicts
+from restudy.claims.statistics import formula, lookup
 from restudy.claims.verdict import Verdict
 from restudy.claims.words import GATE, MIN_REPLICATES
 from restudy.errors import RestudyError
@@ -32,7 +35,7 @@ def paper(slug: str, preset: str) -> PaperPage:
         ConfigError: unknown study or preset.
     """
     found = plan(slug, preset)
-    claims, problems = claims_of(found.study.folder, layout.results(preset, slug))
+    claims, problems = claims_of(found.study.folder, layout.results(preset, slug), _formulas(slug))
     runs = run_files(slug, preset)
     notebook = layout.report(preset) / "notebooks" / f"{slug}.html"
     return PaperPage(
@@ -52,6 +55,15 @@ def paper(slug: str, preset: str) -> PaperPage:
         notebook=f"notebooks/{slug}.html" if notebook.is_file() else "",
         problems=tuple(problems),
     )
+
+
+def _formulas(slug: str) -> Callable[[str], str]:
+    """What each statistic of a study computes; a page is shown without it where statistics.py cannot be imported."""
+    try:
+        module = statistics_of(slug)
+    except Exception:  # a study's code may fail in any way; its verdicts say so already
+        return lambda name: ""
+    return lambda name: formula(lookup(module, name))
 
 
 def index(preset: str, arriving: str = "") -> IndexPage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,23 @@ from restudy.errors import RestudyError
 from restudy.report.model import Claim
 from restudy.results.tables import read_table
 
-_DECIDED = frozenset(f.name for f in fields(Claim)) - {"id", "says", "where", "why", "side", "parts", "control"}
+_SAID = {"id", "says", "where", "why", "side", "parts", "control", "formula"}
+_DECIDED = frozenset(f.name for f in fields(Claim)) - _SAID
 
 
-def claims_of(study_folder: Path, results: Path) -> tuple[tuple[Claim, ...], list[str]]:
+Formulas = Callable[[str], str]
+"""Statistic -> what it computes, in a line."""
+
+
+def claims_of(
+    study_folder: Path, results: Path, formulas: Formulas = lambda name: ""
+) -> tuple[tuple[Claim, ...], list[str]]:
     """The claims of a study in the order of claims.yaml, and what could not be read.
 
     Args:
         study_folder: holds claims.yaml.
         results: holds verdicts.parquet and verdict_parts.parquet, or does not yet.
+        formulas: says what a statistic computes.
     """
     problems: list[str] = []
     try:
@@ -34,22 +43,28 @@ def claims_of(study_folder: Path, results: Path) -> tuple[tuple[Claim, ...], lis
     written = [e for e in entries if isinstance(e, dict) and "id" in e] if isinstance(entries, list) else []
     known = {str(entry["id"]) for entry in written}
     gone = [{"id": name, "says": "(no longer in claims.yaml)"} for name in verdicts if name not in known]
-    return tuple(_claim(entry, verdicts, parts) for entry in [*written, *gone]), problems
+    return tuple(_claim(entry, verdicts, parts, formulas) for entry in [*written, *gone]), problems
 
 
-def _claim(entry: dict[str, Any], verdicts: dict[str, dict[str, Any]], parts: dict[str, list[dict[str, Any]]]) -> Claim:
+def _claim(
+    entry: dict[str, Any],
+    verdicts: dict[str, dict[str, Any]],
+    parts: dict[str, list[dict[str, Any]]],
+    formulas: Formulas,
+) -> Claim:
     name = str(entry["id"])
-    claim = Claim(**_said(entry), **_decided(verdicts.get(name, {}), entry))
+    claim = Claim(**_said(entry, formulas), **_decided(verdicts.get(name, {}), entry))
     said = {str(p.get("name")): p for p in entry.get("parts") or [] if isinstance(p, dict)}
     found = []
     for row in parts.get(name, []):
         own = said.get(str(row.get("part")), {})
         words = {"id": str(row.get("part")), "says": str(own.get("says") or row.get("part") or "")}
-        found.append(Claim(**(_said(entry | own) | words | {"where": "", "why": ""}), **_decided(row, entry | own)))
+        words |= {"where": "", "why": ""}
+        found.append(Claim(**(_said(entry | own, formulas) | words), **_decided(row, entry | own)))
     return claim.with_parts(tuple(found))
 
 
-def _said(entry: dict[str, Any]) -> dict[str, Any]:
+def _said(entry: dict[str, Any], formulas: Formulas) -> dict[str, Any]:
     """What the claim says of itself."""
     paper = entry.get("paper") if isinstance(entry.get("paper"), dict) else {}
     return {
@@ -60,6 +75,7 @@ def _said(entry: dict[str, Any]) -> dict[str, Any]:
         "side": str(entry.get("side") or ""),
         "control": str(entry.get("control") or ""),
         "statistic": str(entry.get("statistic") or ""),
+        "formula": formulas(str(entry.get("statistic") or "")),
         "paper_note": _paper_note(paper or {}),
     }
 

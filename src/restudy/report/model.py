@@ -44,6 +44,7 @@ class Claim:
     control: str = ""
     control_verdict: str = ""
     statistic: str = ""
+    formula: str = ""
     paper_value: float | None = None
     paper_note: str = ""
     parts: tuple[Claim, ...] = ()

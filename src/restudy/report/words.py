@@ -36,6 +36,8 @@ FLAGS: Final[dict[str, str]] = {
     "expected fragile": "at this preset's number of seeds a fragile verdict was expected before the run",
     "exploratory": "not fixed before the run",
     "amended": "the claim was changed after results were there",
+    "code moved, numbers unchanged": "the code was rewritten after the run; all stored results give the same numbers",
+    "code moved, numbers not compared": "the code was rewritten after the run; no stored results tell about this claim",
     "frozen after results": "the claim was fixed when results were already there",
 }
 _UNITS: Final = {"seed": "seeds", "draw": "draws", "item": "items"}

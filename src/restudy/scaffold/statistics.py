@@ -29,15 +29,3 @@ def _paired(table: pa.Table, first: str, second: str, scale: Callable[[np.ndarra
         one, two = (mine.filter(pc.equal(mine["method"], method))["value"].to_numpy() for method in (first, second))
         values.append(float(np.mean(scale(one) - scale(two))))
     return pa.table({"replicate": seeds, "value": values})
-
-
-def _swapped(tables: Tables) -> dict[str, pa.Table]:
-    """The arms swapped: momentum's steps counted as plain and the other way round."""
-    steps = tables["steps"]
-    names = {"plain": "momentum", "momentum": "plain"}
-    methods = pa.array([names.get(m, m) for m in steps["method"].to_pylist()])
-    return {**tables, "steps": steps.set_column(steps.schema.get_field_index("method"), "method", methods)}
-
-
-planted_nulls: dict[str, Callable[[Tables], dict[str, pa.Table]]] = {"Q1": _swapped}
-"""Claim -> results without the effect, on which the claim must not come out `reproduced`."""

@@ -1,4 +1,4 @@
-"""claims.yaml, claims.lock, verdicts.parquet, and what is printed."""
+"""claims.yaml, verdicts.parquet, and what is printed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from restudy.claims.benchmark import bench_judging
 from restudy.claims.check import check
 from restudy.claims.extension import may_extend
 from restudy.claims.forest import forest
-from restudy.claims.lock import amended_after, decision_hash, entry_in_force, freeze, read_lock
 from restudy.claims.render import as_json, as_markdown, as_text
 from restudy.claims.statistics import missing
 from restudy.errors import ClaimError, ConfigError
@@ -98,31 +97,6 @@ def test_at_most_four_primary(path: Path) -> None:
     path.write_text("".join(entry.replace("A2", f"B{i}") for i in range(5)), encoding="utf-8")
     with pytest.raises(ConfigError, match="5 claims are primary"):
         load_claims(path)
-
-
-def test_lock_is_appended_and_remembers(path: Path, tmp_path: Path) -> None:
-    claims = load_claims(path)
-    lock = tmp_path / "claims.lock"
-    first = freeze(lock, claims, code="c0de", seeds=range(5), reason="before the run", date="2025-01-01")
-    assert entry_in_force(read_lock(lock), claims, "c0de") == first
-    reworded = [claims[0].model_copy(update={"says": "other words"}), claims[1]]
-    assert decision_hash(reworded) == decision_hash(claims)
-    with pytest.raises(ConfigError, match="nothing changed"):
-        freeze(lock, reworded, code="c0de", seeds=range(5), reason="again", date="2025-01-02")
-    changed = [claims[0].model_copy(update={"sesoi": 0.05}), claims[1]]
-    assert entry_in_force(read_lock(lock), changed, "c0de") is None
-    before = lock.read_text(encoding="utf-8")
-    freeze(lock, changed, code="c0de", seeds=range(5), reason="too strict", date="2025-01-03")
-    assert lock.read_text(encoding="utf-8").startswith(before)
-    notes = amended_after(read_lock(lock), first.id)
-    assert notes == {"A2": ["amended after results (2025-01-03): sesoi: 0.15 -> 0.05"]}
-    lock.write_text(lock.read_text(encoding="utf-8").replace("before the run", "whenever"), encoding="utf-8")
-    with pytest.raises(ConfigError, match="changed or removed"):
-        read_lock(lock)
-    with pytest.raises(ConfigError, match="reason"):
-        freeze(tmp_path / "new.lock", claims, code="c0de", seeds=range(5), reason=" ", date="2025-01-03")
-    with pytest.raises(ConfigError, match="seeds"):
-        freeze(tmp_path / "new.lock", claims, code="c0de", seeds=[1, 2], reason="x", date="2025-01-03")
 
 
 def small_study():

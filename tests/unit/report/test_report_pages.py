@@ -149,6 +149,21 @@ def test_an_amended_claim_says_so(project: Path) -> None:
     assert "amended after results: 1a2b -> 3c4d" in Reader(page.render("alpha", "laptop")).text
 
 
+def test_what_a_statistic_computes_stands_beside_its_claim(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def difference_of_means(tables: object) -> None:
+        """Accuracy with the second method minus that with the first, <b> per seed.
+
+        Not shown.
+        """
+
+    one()
+    assert "Computed:" not in Reader(page.render("alpha", "laptop")).text, "its statistics.py does not hold it"
+    monkeypatch.setattr(load, "statistics_of", lambda slug: {"difference_of_means": difference_of_means})
+    text = Reader(page.render("alpha", "laptop")).text
+    assert text.count("Computed: Accuracy with the second method minus that with the first, <b> per seed.") == 6
+    assert "Not shown" not in text
+
+
 def test_parts_stand_under_their_claim(project: Path) -> None:
     rng = random.Random(1)
     entry = material.claim(1, rng)

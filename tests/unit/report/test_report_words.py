@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from restudy.bench import showcase
+from restudy.claims.amended import SAME, UNSEEN
 from restudy.claims.words import CONTROL, GATE, INCOMPLETE, VERDICTS
 from restudy.report import words
 from restudy.report.model import Claim
@@ -96,6 +97,7 @@ def test_minutes_read_the_same_everywhere(value: float | None, said: str) -> Non
 
 def test_flags_and_reasons_are_explained() -> None:
     assert "leaving out one" in words.flag("fragile") and words.flag("amended after results: S .1 -> .2")
+    assert words.flag(SAME) and words.flag(UNSEEN) and words.flag(SAME) != words.flag(UNSEEN)
     assert words.flag("not frozen") == "" and words.flag("expected fragile") != words.flag("fragile")
     assert {"width", GATE, CONTROL} <= words.REASONS.keys()
 

@@ -30,7 +30,6 @@ from restudy.studies.relevance_evaluation.areas import (
     ranking_alpha_of_means,
     settings,
 )
-from restudy.studies.relevance_evaluation.nulls import planted_nulls
 from restudy.studies.relevance_evaluation.photo_statistics import (
     lite0_bytes,
     lite0_crops_lrp_minus_sensitivity,
@@ -66,7 +65,6 @@ __all__ = [
     "lite0_outside",
     "lite0_outside_noise",
     "lite0_sensitivity",
-    "planted_nulls",
     "ranking_alpha",
     "ranking_alpha_of_means",
 ]

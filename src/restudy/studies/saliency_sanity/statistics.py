@@ -11,7 +11,6 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from restudy.studies.saliency_sanity.agreement import kendall_w_of, rankings
-from restudy.studies.saliency_sanity.nulls import planted_nulls
 from restudy.studies.saliency_sanity.photo_statistics import (
     lite0_gbp_minus_gradient,
     lite0_guided_gradcam_minus_gradient,
@@ -45,7 +44,6 @@ __all__ = [
     "lite0_gbp_minus_gradient",
     "lite0_guided_gradcam_minus_gradient",
     "lite0_noise_minus_gradient",
-    "planted_nulls",
 ]
 Statistic = Callable[[Tables], pa.Table]
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from counterfactual_tables import FOLDER, SEEDS, everything, judged
 
-from restudy.bench.judging import nulls_of
+from restudy.bench.planting import nulls_of
 from restudy.claims import load_claims
 from restudy.claims.statistics import missing
 from restudy.studies.counterfactual_infill import paths, statistics

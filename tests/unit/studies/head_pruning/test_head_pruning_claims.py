@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from head_pruning_tables import FOLDER, HEADS, KEPT, LAYERS, POSITIONAL, SYNTACTIC, everything, judged
 
-from restudy.bench.judging import nulls_of
+from restudy.bench.planting import nulls_of
 from restudy.claims import load_claims
 from restudy.claims.statistics import missing
 from restudy.studies.head_pruning import measures, statistics

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from importance_weighting_tables import FOLDER, LATENT, everything, judged
 
-from restudy.bench.judging import nulls_of
+from restudy.bench.planting import nulls_of
 from restudy.claims import load_claims
 from restudy.claims.statistics import missing
 from restudy.studies.importance_weighting import statistics

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rao_blackwell_tables import FOLDER, everything, judged
 
-from restudy.bench.judging import nulls_of
+from restudy.bench.planting import nulls_of
 from restudy.claims import load_claims
 from restudy.claims.statistics import missing
 from restudy.studies.rao_blackwell import statistics

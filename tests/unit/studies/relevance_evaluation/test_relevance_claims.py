@@ -10,6 +10,7 @@ from restudy.claims import load_claims
 from restudy.claims.statistics import missing
 from restudy.studies.relevance_evaluation import figures, map_figures, statistics
 from restudy.studies.relevance_evaluation.areas import krippendorff_alpha
+from restudy.studies.relevance_evaluation.nulls import planted_nulls
 from restudy.studies.relevance_evaluation.tidy import ranks, spearman
 from restudy.tables import relabel
 
@@ -40,7 +41,7 @@ def test_the_claim_and_its_boundary_exclude_each_other() -> None:
 @pytest.mark.parametrize("name", [claim.id for claim in CLAIMS])
 def test_planted_null(name: str) -> None:
     tables = BOUNDARY if name in EXCLUDED else PAPER
-    verdict = judged(statistics.planted_nulls[name](tables), only=name)[name]
+    verdict = judged(planted_nulls[name](tables), only=name)[name]
     assert verdict.verdict != "reproduced", verdict.text
 
 

@@ -8,6 +8,7 @@ from saliency_tables import FOLDER, everything, judged, training
 from restudy.claims import load_claims
 from restudy.claims.statistics import missing
 from restudy.studies.saliency_sanity import statistics
+from restudy.studies.saliency_sanity.nulls import planted_nulls
 
 CLAIMS = load_claims(FOLDER / "claims.yaml")
 TABLES = everything()
@@ -25,7 +26,7 @@ def test_all_claims_hold_on_results_that_have_their_effects() -> None:
 
 @pytest.mark.parametrize("name", [claim.id for claim in CLAIMS])
 def test_planted_null(name: str) -> None:
-    verdict = judged(statistics.planted_nulls[name](TABLES))[name]
+    verdict = judged(planted_nulls[name](TABLES))[name]
     assert verdict.verdict != "reproduced", verdict.text
 
 
