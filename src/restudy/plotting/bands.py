@@ -1,4 +1,4 @@
-"""Means over replicates with their 95% t intervals, and single lines, from long tables. No torch, no matplotlib."""
+"""Average long tables over replicates, with 95% t intervals. No torch, no matplotlib."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy import stats
 
-from restudy.tables import levels, where
+from restudy.tables import levels, ordered, where
 
 Array = npt.NDArray[np.float64]
 Sample = Mapping[Any, float] | Iterable[float]
@@ -121,17 +121,10 @@ def over_seeds(
     return Band.of(places, values.T)
 
 
-def line(table: pa.Table, x: str, /, value: str = "value", **columns: object) -> tuple[Array, Array]:
-    """Read x in rising order and the values of the chosen rows, each (rows,)."""
-    rows = where(table, **columns).sort_by(x)
-    first, second = (np.asarray(rows[name].to_numpy(zero_copy_only=False), dtype=float) for name in (x, value))
-    return first, second
-
-
 def each_line(
     table: pa.Table, key: str, x: str, /, value: str = "value", **columns: object
 ) -> Iterator[tuple[Any, Array, Array]]:
     """Yield each value of the column `key` among the chosen rows, with its x in rising order and its values."""
     rows = where(table, **columns)
     for level in levels(rows, key):
-        yield (level, *line(rows, x, value, **{key: level}))
+        yield (level, *ordered(rows, x, value, **{key: level}))

@@ -1,4 +1,4 @@
-"""What the figures of many studies share. No torch; matplotlib is imported when something is drawn.
+"""Share what the figures of many studies need. No torch; matplotlib is imported when something is drawn.
 
 A figure is a function of tables: it chooses rows, averages them over seeds and draws bands:
 
@@ -27,7 +27,6 @@ from restudy.plotting.bands import (
     each_line,
     interval,
     intervals,
-    line,
     over_seeds,
     plus_minus,
     stacked,
@@ -55,7 +54,6 @@ __all__ = [
     "interval",
     "intervals",
     "legend_below",
-    "line",
     "mean_mark",
     "outer_labels",
     "over_seeds",
