@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from restudy import layout
 from restudy.errors import ResultError
@@ -64,7 +64,7 @@ class Study:
         columns: str | list[str] = "metric",
         *,
         value: str = "value",
-        how: str = "mean",
+        how: Literal["mean", "median", "min", "max", "count"] = "mean",
         digits: int | None = None,
         last: str | None = None,
         **chosen: object,
@@ -73,14 +73,14 @@ class Study:
 
         Args:
             index, columns: names of columns whose values become rows and columns.
-            how: pandas' name of the aggregate: mean, median, max, count.
+            how: the aggregate over rows that fall together.
             digits: decimals; all of them unless given.
             last, chosen: see `frame`.
         """
         if not self.has(name):
             return _markdown(f"*Preset {self.preset} does not make {name}.*")
         rows = self.frame(name, last=last, **chosen)
-        found = rows.pivot_table(index=index, columns=columns, values=value, aggfunc=how)  # type: ignore[call-overload]
+        found = rows.pivot_table(index=index, columns=columns, values=value, aggfunc=how)
         return found if digits is None else found.round(digits)
 
     def figure(self, *names: str) -> None:
@@ -89,8 +89,9 @@ class Study:
 
         for name in names:
             path = layout.figures(self.preset, self.slug) / f"{name}.svg"
-            drawn = path.is_file()
-            display(SVG(filename=str(path)) if drawn else _markdown(f"*Preset {self.preset} does not draw {name}.*"))
+            missing = f"*Preset {self.preset} does not draw {name}.*"
+            shown = SVG(filename=str(path)) if path.is_file() else _markdown(missing)  # type: ignore[no-untyped-call]
+            display(shown)  # type: ignore[no-untyped-call]
 
     def verdicts(self, digits: int = 4) -> pd.DataFrame:
         """List the claims with their verdicts, to be shown; numbers rounded."""
@@ -110,7 +111,7 @@ class Study:
         return _markdown("\n".join([*lines, *(f"- {sentence}" for sentence in more)]))
 
 
-def _markdown(text: str) -> Any:
+def _markdown(text: str) -> Markdown:
     from IPython.display import Markdown
 
-    return Markdown(text)
+    return Markdown(text)  # type: ignore[no-untyped-call]

@@ -95,7 +95,7 @@ def heat_map(
     Returns:
         The image, for a colour bar.
     """
-    size = {} if fontsize is None else {"fontsize": fontsize}
+    size: dict[str, Any] = {} if fontsize is None else {"fontsize": fontsize}
     shown = axis.imshow(values, aspect="auto", **image)
     axis.set_xticks(range(len(columns)), list(columns), **size)
     axis.set_yticks(range(len(rows)), list(rows), **size)

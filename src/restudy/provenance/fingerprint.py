@@ -27,7 +27,7 @@ from restudy.provenance.environment import distributions, locked
 
 FORMAT = 1
 KINDS = ("stage", "table", "verdicts", "figure", "notebook", "page")
-_IMPORT = re.compile(r"^\s*(?:from|import) (restudy(?:\.\w+)+)", re.MULTILINE)
+_IMPORT = re.compile(r"^\s*(?:from|import) (restudy[\w.]*)(?: import ([\w, ]+))?", re.MULTILINE)
 FOREST = "forest"  # every study has this figure: estimates and intervals against what the claims ask for
 # Our modules behind the kinds that are not a study's own stages.
 WORKERS = {
@@ -103,7 +103,10 @@ def code_modules(node: Node) -> list[str]:
 def _imported_by(notebook: Path) -> list[str]:
     """List our modules that a notebook's cells import; a module that is not there fails when the cell runs."""
     text = notebook.read_text(encoding="utf-8") if notebook.is_file() else ""
-    return sorted({name for name in _IMPORT.findall(text) if source_path(name)})
+    found = set()
+    for module, names in _IMPORT.findall(text):
+        found |= {module, *(f"{module}.{name.split()[0]}" for name in names.split(",") if name.strip())}
+    return sorted(name for name in found if source_path(name))
 
 
 def parameters(node: Node) -> dict[str, Any]:

@@ -107,10 +107,11 @@ def test_a_notebook_that_uses_it_runs(study: Study) -> None:
 
 def test_the_fingerprint_covers_what_the_cells_import(study: Study) -> None:
     folder, node = layout.STUDIES / "alpha", Node("notebook", "laptop", "alpha")
-    cells = "from restudy.notebook import Study\n\nfrom restudy.studies.alpha.figures import drawn\n"
+    cells = "from restudy.notebook import Study\n\nfrom restudy.studies.alpha import train as t, figures\n"
     (folder / "notebook.md").write_text(f"# Story\n\n```python\n{cells}```\n")
     forget()
-    assert {"restudy.notebook", "restudy.studies.alpha.figures"} < set(code_modules(node))
+    package = "restudy.studies.alpha"
+    assert {"restudy.notebook", f"{package}.train", f"{package}.figures"} < set(code_modules(node))
     before = fingerprint(node)
     (folder / "figures.py").write_text('"""Made up."""\n\ndrawn = 1\n')
     forget()
