@@ -93,6 +93,20 @@ def test_notebook_is_committed_without_output(slug: str) -> None:
     assert 'tags=["parameters"]' in text and "image/png" not in text
 
 
+def test_notebook_names_tables_and_figures_that_the_study_declares(slug: str) -> None:
+    text = (study(slug).folder / "notebook.md").read_text()
+    file = study(slug).file
+    tables = {table for stage in file.stages.values() for table in stage.tables} | {"verdicts", "verdict_parts"}
+    named = re.findall(r"\b(?:table|frame|pivot|has)\(\s*\"(\w+)\"", text)
+    assert named and set(named) <= tables
+    shown = [
+        name
+        for names in re.findall(r"\b(?:figure|picture)\(([^)]*)\)", text)
+        for name in re.findall(r"\"(\w+)\"", names)
+    ]
+    assert shown and set(shown) <= set(file.figures)
+
+
 def test_docstring_tells_the_paper(slug: str) -> None:
     docstring = ast.get_docstring(ast.parse((study(slug).folder / "__init__.py").read_text()))
     assert docstring and len(docstring.split()) >= 40

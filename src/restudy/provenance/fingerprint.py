@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -26,6 +27,7 @@ from restudy.provenance.environment import distributions, locked
 
 FORMAT = 1
 KINDS = ("stage", "table", "verdicts", "figure", "notebook", "page")
+_IMPORT = re.compile(r"^\s*(?:from|import) (restudy[\w.]*)(?: import ([\w, ]+))?", re.MULTILINE)
 FOREST = "forest"  # every study has this figure: estimates and intervals against what the claims ask for
 # Our modules behind the kinds that are not a study's own stages.
 WORKERS = {
@@ -93,7 +95,18 @@ def code_modules(node: Node) -> list[str]:
     modules = [WORKERS[node.kind]]
     if node.kind == "verdicts" and source_path(f"{package}.statistics"):
         modules.append(f"{package}.statistics")
+    if node.kind == "notebook":
+        modules += _imported_by(node.plan.study.folder / "notebook.md")
     return modules
+
+
+def _imported_by(notebook: Path) -> list[str]:
+    """List our modules that a notebook's cells import; a module that is not there fails when the cell runs."""
+    text = notebook.read_text(encoding="utf-8") if notebook.is_file() else ""
+    found = set()
+    for module, names in _IMPORT.findall(text):
+        found |= {module, *(f"{module}.{name.split()[0]}" for name in names.split(",") if name.strip())}
+    return sorted(name for name in found if source_path(name))
 
 
 def parameters(node: Node) -> dict[str, Any]:

@@ -5,30 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from restudy.plotting.style import figure, series, style
+from restudy.plotting.parts import Names, band, over_seeds, panels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+METHODS = Names({"plain": "plain", "momentum": "momentum"})
+
 
 def error_curves(tables: Mapping[str, pa.Table]) -> Figure:
-    """Relative error against steps for both methods: mean and range over seeds."""
-    curves = tables["curves"]
-    with style():
-        drawn, axes = figure(2.6)
+    """Relative error against steps for both methods: mean over seeds with its 95% t interval."""
+    with panels(2.6) as (drawn, axes):
         axis = axes[0, 0]
-        for method, look in series(["plain", "momentum"]).items():
-            mine = curves.filter(pc.equal(curves["method"], method)).sort_by("step")
-            steps, inverse = np.unique(mine["step"].to_numpy(), return_inverse=True)
-            errors = [mine["error"].to_numpy()[inverse == i] for i in range(len(steps))]
-            axis.plot(steps + 1, [e.mean() for e in errors], label=method, markevery=6, **look)
-            axis.fill_between(
-                steps + 1, [e.min() for e in errors], [e.max() for e in errors], alpha=0.2, color=look["color"]
-            )
+        for method, label in METHODS.items():
+            curve = over_seeds(tables["curves"], "step", "error", method=method)
+            band(axis, curve._replace(x=curve.x + 1), METHODS.styles[method], label, markevery=6)
         axis.set(xscale="log", yscale="log", xlabel="step", ylabel="error relative to the start")
         axis.set_ylim(bottom=1e-8)
         axis.legend()
