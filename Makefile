@@ -54,7 +54,7 @@ lock: setup ## solve the environment anew
 lint: setup ## ruff, snakefmt, mypy
 	$(BIN)/ruff check src tests
 	$(BIN)/ruff format --check src tests
-	$(BIN)/snakefmt --check Snakefile workflow src/restudy/studies
+	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/mypy
 
 test: setup lint ## the suite that CI runs

@@ -1,7 +1,6 @@
-"""The front door: configuration, discovery of studies, targets. Rules stand in workflow/ and in each study's folder."""
+"""The front door: configuration, discovery of studies, targets. Rules stand in workflow/."""
 
 from restudy.bench import dag
-from restudy.catalog import slugs
 
 
 configfile: "workflow/config.yaml"
@@ -31,9 +30,9 @@ include: "workflow/rules/collect.smk"
 include: "workflow/rules/report.smk"
 
 
-for slug in slugs():
+for path in dag.rule_files():
 
-    include: dag.rule_file(slug)
+    include: path
 
 
 for slug in dag.studies_at(preset):

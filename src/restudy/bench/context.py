@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from restudy.tracking.live import LiveCurves
 
 Outputs = dict[str, Any]
-"""Declared name -> pyarrow.Table, or dict[str, torch.Tensor] for tensors."""
+"""Declared name -> rows of a table (mappings, or columns by name), or dict[str, torch.Tensor] for tensors."""
 
 
 @dataclass(frozen=True)

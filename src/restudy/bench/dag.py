@@ -71,11 +71,14 @@ def declared_sum(wildcards: Any) -> str:
     return str(data_sum(str(wildcards.name)))
 
 
+def stages() -> list[tuple[str, str]]:
+    """Every study with every stage: what the named rules are made from."""
+    return [(slug, stage) for slug in slugs() for stage in study(slug).file.stages]
+
+
 def stage_outputs(slug: str, stage: str) -> list[str]:
     """The output patterns of a stage, with the wildcards preset, study, stage and shard."""
-    found = study(slug).file.stages.get(stage)
-    if found is None:
-        raise ConfigError(f"unknown stage {stage!r}", where=f"{slug}/rules.smk")
+    found = study(slug).file.stages[stage]
     at = f"{{preset}}/{{study,{slug}}}"
     tables = [f"results/{at}/shards/{{stage,{stage}}}/{{shard}}/{table}.parquet" for table in found.tables]
     return tables + [f"models/{at}/{{stage,{stage}}}/{{shard}}/{name}.safetensors" for name in found.tensors]
@@ -145,9 +148,10 @@ def guard() -> None:
     raise ConfigError("results that this checkout has no records of", where="results/", remedy="run `restudy restore`")
 
 
-def rule_file(slug: str) -> str:
-    """The rules.smk of a study."""
-    return str(study(slug).folder / "rules.smk")
+def rule_files() -> list[str]:
+    """The rules.smk of the studies that have rules of their own."""
+    files = (study(slug).folder / "rules.smk" for slug in slugs())
+    return [str(path) for path in files if path.is_file()]
 
 
 def index_fp(preset: str) -> str:

@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from restudy.bench.context import Context
 from restudy.bench.facts import facts_of, run_facts
@@ -17,7 +17,11 @@ from restudy.catalog.schema import read_yaml
 from restudy.errors import RestudyError
 from restudy.provenance.fingerprint import FOREST, Node, fingerprint, upstream
 from restudy.provenance.stamp import stamp_bytes, stamp_json, stamp_parquet, stamp_tensors
+from restudy.results.columns import table_from
 from restudy.results.tables import merge, read_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Files = dict[Path, bytes]
 Extra = dict[str, Any]
@@ -74,9 +78,19 @@ def _stage(node: Node, checkpoints: Path) -> Files:
         )
     files: Files = {}
     for path in outputs(node):
-        stamp = stamp_parquet if path.suffix == ".parquet" else stamp_tensors
-        files[path] = stamp(returned[path.stem], facts_of(node))
+        content = returned[path.stem]
+        if path.suffix == ".parquet":
+            files[path] = stamp_parquet(_stage_table(path.stem, content, stage.tables[path.stem]), facts_of(node))
+        else:
+            files[path] = stamp_tensors(content, facts_of(node))
     return files
+
+
+def _stage_table(name: str, content: Any, columns: dict[str, str]) -> pa.Table:
+    try:
+        return table_from(content, columns)
+    except RestudyError as error:
+        raise RestudyError(f"table {name}: {error}") from None
 
 
 def lock_entries(node: Node) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from restudy.catalog.forms import columns_of, cost_lines, with_functions
 from restudy.errors import ConfigError
 
 STANDARD_PRESETS = ("smoke", "laptop", "workstation", "paper")
@@ -46,6 +47,7 @@ class Deviation(Strict):
 class Stage(Strict):
     """One stage: a function of the study's folder, what it needs and what it returns.
 
+    `function`: `experiment.<stage>` by default. `tables`: their columns, name -> type in order (see `columns_of`).
     `presets`: those that run it, all by default. `group`: the optional dependency group that it imports.
     """
 
@@ -54,7 +56,7 @@ class Stage(Strict):
     needs: list[Name] = []
     data: list[Name] = []
     shards: list[Name] = []
-    tables: list[Name] = []
+    tables: Annotated[dict[Name, dict[Name, str]], BeforeValidator(columns_of)] = {}
     tensors: list[Name] = []
     volatile: list[Name] = []
     presets: list[Name] = []
@@ -71,7 +73,10 @@ class Axis(Strict):
 
 
 class Figure(Strict):
-    """A figure of the paper: the function that draws it from tables."""
+    """A figure of the paper: the function that draws it from tables.
+
+    `function`: by default `figures.` and the name without its number (`F1_paths`: `figures.paths`).
+    """
 
     function: str = Field(pattern=r"^[a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*$")
     tables: list[Name]
@@ -82,23 +87,21 @@ class Figure(Strict):
 
 
 class Cost(Strict):
-    """One line of a preset's declared cost: `runs` trainings or passes of `steps` steps of `ms` milliseconds."""
+    """What a stage of a preset is said to cost."""
 
     stage: Name
-    what: str
-    runs: int = Field(ge=0)
-    steps: float = Field(ge=0)
     ms: float = Field(ge=0)
 
     @property
     def core_minutes(self) -> float:
         """CPU minutes on one core."""
-        return self.runs * self.steps * self.ms / 60_000
+        return self.ms / 60_000
 
 
 class Preset(Strict):
-    """The size of a run: seeds, parameters that differ from the defaults, axis values, declared cost.
+    """The size of a run: seeds, parameters that differ from the defaults, axis values.
 
+    `cost`: CPU time by stage as sums of products, `{train: 5 x 470 x 100 ms + 2000 ms}`.
     `numerics`: `native`, or `portable` for the kernels of AVX2 on every x86 CPU (slower; see provenance/numerics.py).
     """
 
@@ -108,7 +111,7 @@ class Preset(Strict):
     numerics: Numerics = DEFAULT_NUMERICS
     parameters: dict[Name, dict[str, Any]] = {}
     axes: dict[Name, list[str | int | float]] = {}
-    cost: list[Cost] = []
+    cost: Annotated[list[Cost], BeforeValidator(cost_lines)] = []
 
 
 class StudyFile(Strict):
@@ -126,6 +129,11 @@ class StudyFile(Strict):
     presets: dict[Name, Preset]
     extension: int | None = Field(default=None, ge=6)
     picture: Name | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_functions(cls, content: Any) -> Any:
+        return with_functions(content)
 
 
 class DerivedPreset(Strict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
@@ -21,6 +21,8 @@ def _no_bool(value: object) -> object:
 
 
 Number = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
+SIZED_PRESETS: Final = ("laptop", "workstation", "paper")
+ALL_PRESETS: Final = ("smoke", *SIZED_PRESETS)
 Positive = Annotated[Number, Field(gt=0)]
 NotNegative = Annotated[Number, Field(ge=0)]
 Name = Annotated[str, Field(min_length=1)]
@@ -86,15 +88,18 @@ class Part(_Decision):
 
 
 class Claim(_Decision):
-    """One claim of a paper, written before the run. Field by field: ``docs/verdicts.md``."""
+    """One claim of a paper, written before the run. Field by field: ``docs/verdicts.md``.
+
+    ``presets``: where it is judged; by default ``exact`` claims at every preset, others from laptop on.
+    """
 
     id: Name
     says: Name
     where: Name
     mission: tuple[str, ...]
-    unit: Unit
+    unit: Unit = "seed"
     why: Name
-    primary: bool
+    primary: bool = False
     presets: Annotated[tuple[Preset, ...], Field(min_length=1)]
     gate: tuple[Gate, ...] = ()
     parts: tuple[Part, ...] = ()
@@ -104,7 +109,10 @@ class Claim(_Decision):
     @model_validator(mode="before")
     @classmethod
     def _inherit(cls, data: Any) -> Any:
-        return needs.inherit(data)
+        data = needs.inherit(data)
+        if isinstance(data, Mapping) and "presets" not in data:
+            data = {**data, "presets": ALL_PRESETS if data.get("kind") == "exact" else SIZED_PRESETS}
+        return data
 
     @model_validator(mode="after")
     def _check(self) -> Claim:
@@ -128,10 +136,7 @@ _DEFAULTS: dict[str, Any] = {
     "says": "(not said)",
     "where": "(not said)",
     "mission": (),
-    "unit": "seed",
     "why": "(not said)",
-    "primary": False,
-    "presets": ("laptop", "workstation", "paper"),
 }
 
 
@@ -153,8 +158,8 @@ def _one_line(error: ValidationError, data: Mapping[str, Any]) -> str:
 def parse_claim(data: Mapping[str, Any] | Claim, *, strict: bool = False) -> Claim:
     """A validated claim from the fields of ``claims.yaml``.
 
-    ``strict=False`` fills the descriptive fields (``says``, ``where``, ``mission``, ``why``, ``unit``,
-    ``presets``, ``primary``) when they are absent; the fields that a decision needs are never filled.
+    ``strict=False`` fills the descriptive fields (``says``, ``where``, ``mission``, ``why``) when they are
+    absent; the fields that a decision needs are never filled.
     Raises :class:`ClaimError` in one line: claim, field, value, what is allowed.
     """
     if isinstance(data, Claim):

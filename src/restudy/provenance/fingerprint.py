@@ -86,7 +86,8 @@ def code_modules(node: Node) -> list[str]:
     """The modules of ours whose closure the node's output depends on."""
     package = f"restudy.studies.{node.study}"
     if node.kind == "stage":
-        return [f"{package}.{node.plan.study.file.stages[node.name].function.partition('.')[0]}"]
+        function = node.plan.study.file.stages[node.name].function
+        return [f"{package}.{function.partition('.')[0]}", "restudy.results.columns"]
     if node.kind == "figure":
         drawer = "restudy.claims.forest"
         if node.name != FOREST:
@@ -114,7 +115,9 @@ def parameters(node: Node) -> dict[str, Any]:
     found = node.plan
     if node.kind == "stage":
         shard = found.shard(node.name, node.shard)
-        values: dict[str, Any] = {"function": found.study.file.stages[node.name].function}
+        stage = found.study.file.stages[node.name]
+        columns = {table: list(spec.items()) for table, spec in stage.tables.items()}  # their order counts
+        values: dict[str, Any] = {"function": stage.function, "tables": columns}
         values |= {"device": found.device, **found.parameters(node.name), **dict(shard.axes)}
         if found.spec.numerics != DEFAULT_NUMERICS:  # other bits; named only here, so that fingerprints stay
             values["numerics"] = found.spec.numerics
