@@ -6,16 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from restudy.studies.saliency_sanity.check import DECISIONS
+from restudy.studies.saliency_sanity.compare import SIMILARITY
+from restudy.studies.saliency_sanity.rule import METRICS
+from restudy.studies.saliency_sanity.tidy import CNN, CNN_PAPER_INIT, MLP
+from restudy.studies.saliency_sanity.train import CURVES, TRAINING
 
 from restudy.claims import StudyVerdicts, judge_study, load_claims
 from restudy.studies import saliency_sanity
 from restudy.studies.saliency_sanity import statistics
-from restudy.studies.saliency_sanity.check import DECISIONS
-from restudy.studies.saliency_sanity.compare import SIMILARITY
 from restudy.studies.saliency_sanity.photos import PHOTO_SIMILARITY
-from restudy.studies.saliency_sanity.rule import METRICS
-from restudy.studies.saliency_sanity.tidy import CNN, CNN_PAPER_INIT, MLP
-from restudy.studies.saliency_sanity.train import CURVES, TRAINING
 
 FOLDER = Path(saliency_sanity.__file__).parent
 SEEDS = 6

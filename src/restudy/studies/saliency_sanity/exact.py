@@ -2,16 +2,15 @@
 
 Two small nets, a CNN and an MLP, learn a few hundred digits; every saliency method of the library, and the two control
 maps, go through both sanity checks under all four metrics. A map that depends on the image alone must be rejected by
-both, the plain gradient accepted by both, and no method may be left without a decision.
+both, the plain gradient accepted by both, and no method may be left without a decision. In `decisions` the test
+`random_nets` compares two untrained nets and decides nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-import pyarrow as pa
 import torch
 from torch import Tensor, nn
 
@@ -20,23 +19,24 @@ from restudy.data import mnist5k
 from restudy.methods.attribution import applicable, methods
 from restudy.methods.models import MLP, SmallCNN, derive_seed
 from restudy.methods.training import train_classifier
-from restudy.studies.saliency_sanity import nets
-from restudy.studies.saliency_sanity.compare import References
-from restudy.studies.saliency_sanity.explain import CONTROLS, Explained, Settings, maps, predicted
-from restudy.studies.saliency_sanity.rule import METRICS, NOT_APPLICABLE, decide
-from restudy.studies.saliency_sanity.states import randomized, steps, top_down_layers
-from restudy.studies.saliency_sanity.train import permuted
+
+from .experiment import HOG_CELL, References, Row, permuted
+from .models import (
+    CONTROLS,
+    Explained,
+    Settings,
+    as_inputs,
+    chosen,
+    maps,
+    predicted,
+    randomized,
+    steps,
+    top_down_layers,
+)
+from .statistics import METRICS, NOT_APPLICABLE, decide
 
 SETTINGS = Settings(ig_steps=4, samples=4, sg_ig_samples=2, sg_ig_steps=2, batch_size=64)
-HOG_CELL = 4
 STATES = {"parameters": "randomized", "data": "permuted"}
-
-DECISIONS = pa.schema(
-    [("model", pa.string()), ("method", pa.string()), ("role", pa.string()), ("test", pa.string())]
-    + [("metric", pa.string()), ("changed", pa.float64()), ("yardstick", pa.float64()), ("decision", pa.string())]
-)
-"""One row per model, map, test and metric. `role`: `method` or `control`; `test`: `parameters`, `data`, or
-`random_nets`, which compares two untrained nets and decides nothing."""
 
 
 @dataclass(frozen=True)
@@ -48,21 +48,21 @@ class Digits:
     shown: Tensor
 
 
-def check_rule(context: Context, *, train_images: int, epochs: int, permuted_epochs: int, images: int) -> Outputs:
+def check(context: Context, *, train_images: int, epochs: int, permuted_epochs: int, images: int) -> Outputs:
     """Run every method through both checks on two small nets; returns the table `decisions`."""
     data = mnist5k.load()
-    index = nets.chosen(train_images, len(data.train_labels), 0, "check").numpy()
-    asked = nets.chosen(images, len(data.test_labels), 0, "check test").numpy()
+    index = chosen(train_images, len(data.train_labels), 0, "check").numpy()
+    asked = chosen(images, len(data.test_labels), 0, "check test").numpy()
     digits = Digits(
-        nets.as_inputs(data.train_images[index]),
+        as_inputs(data.train_images[index]),
         torch.tensor(data.train_labels[index]),
-        nets.as_inputs(data.test_images[asked]),
+        as_inputs(data.test_images[asked]),
     )
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for name in ("cnn", "mlp"):
         found = _nets(name, digits, epochs, permuted_epochs)
         rows += _decisions(name, found, digits.shown)
-    return {"decisions": pa.Table.from_pylist(rows, schema=DECISIONS)}
+    return {"decisions": rows}
 
 
 def _build(name: str, seed: int) -> SmallCNN | MLP:
@@ -87,7 +87,7 @@ def _nets(name: str, digits: Digits, epochs: int, permuted_epochs: int) -> dict[
     return found
 
 
-def _decisions(name: str, found: Mapping[str, nn.Module], shown: Tensor) -> Iterator[dict[str, Any]]:
+def _decisions(name: str, found: Mapping[str, nn.Module], shown: Tensor) -> Iterator[Row]:
     listed = [m for m, method in methods().items() if not method.input_only]
     usable = [m for m in listed if applicable(found["true"], m, shown)[0]]
     target = predicted(found["true"], shown, SETTINGS.batch_size)
@@ -105,15 +105,16 @@ def _decisions(name: str, found: Mapping[str, nn.Module], shown: Tensor) -> Iter
             key, where = (method, metric), {"model": name, "method": method, "role": role, "metric": metric}
             for test, arm in STATES.items():
                 if key not in like[arm]:
-                    nothing: dict[str, Any] = {"decision": NOT_APPLICABLE}
+                    nothing: Row = {"changed": None, "yardstick": None, "decision": NOT_APPLICABLE}
                     yield where | {"test": test} | nothing
                     continue
                 changed, yardstick = like[arm][key], like["retrain"][key]
                 decision = {"changed": changed, "yardstick": yardstick, "decision": decide(changed, yardstick)}
                 yield where | {"test": test} | decision
             if key in like["another"]:
-                yield where | {"test": "random_nets", "changed": like["another"][key], "decision": ""}
+                apart: Row = {"changed": like["another"][key], "yardstick": None, "decision": ""}
+                yield where | {"test": "random_nets"} | apart
 
 
-def _by_method(rows: list[dict[str, Any]]) -> dict[tuple[str, str], float]:
+def _by_method(rows: list[Row]) -> dict[tuple[str, str], float]:
     return {(row["method"], row["metric"]): row["value"] for row in rows}
