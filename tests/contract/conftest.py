@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -12,12 +13,16 @@ from pathlib import Path
 import pytest
 
 from restudy.bench.dvc import FIGURES, RESULTS, fingerprints
+from restudy.bench.judging import claims_of
+from restudy.bench.planting import nulls_of
 from restudy.catalog import slugs
+from restudy.contract import smoke
 from tests.conftest import ROOT, Project, copy_project, once
 
 # With few studies one more a day is enough; the suite's time is what a contributor waits for.
 IN_ROTATION = 1
 BASE = "HEAD~20"
+Smoke = Callable[[str], Path]
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +35,22 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> Project:
         return project
 
     return once(tmp_path_factory, "computed_studies", make)
+
+
+@pytest.fixture(scope="session")
+def smoke_of(tmp_path_factory: pytest.TempPathFactory) -> Smoke:
+    """The folder in which a study's stages are computed at smoke, in this process; shared: nothing may be changed."""
+
+    @cache
+    def folder(slug: str) -> Path:
+        def make(target: Path) -> Project:
+            target.mkdir()
+            smoke.compute_study(slug, target)
+            return Project(target)
+
+        return once(tmp_path_factory, f"smoke_{slug}", make).root
+
+    return folder
 
 
 @cache
@@ -52,8 +73,19 @@ def _stages(parts: dict[str, str]) -> dict[str, str]:
     return {name: digest for name, digest in parts.items() if name not in (FIGURES, RESULTS)}
 
 
+PARTS: dict[str, Callable[[str], list[str]]] = {
+    "stage": lambda slug: list(dict.fromkeys(job.name for job in smoke.stage_jobs(slug))),
+    "primary": lambda slug: [claim.id for claim in claims_of(slug) if claim.primary],
+    "claim_with_null": lambda slug: list(nulls_of(slug)),
+}
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """`slug` runs over every study."""
+    """`slug` runs over every study, with `stage`, `primary` or `claim_with_null` over its parts."""
+    for name, parts in PARTS.items():
+        if name in metafunc.fixturenames:
+            metafunc.parametrize(("slug", name), [(slug, part) for slug in slugs() for part in parts(slug)])
+            return
     if "slug" in metafunc.fixturenames:
         metafunc.parametrize("slug", slugs())
 

@@ -4,9 +4,8 @@
 read. Where a study needs it, also
 
 - `HOLDS_ON`: claim -> results on which it holds instead, for a claim that excludes another;
-- `NULL_HOLDS`: claim -> why it is reproduced on its planted null too;
 - `NULL_IS_REFUSED`: claim -> why the engine refuses to judge its planted null;
-- `SPARED`: (claim, table) -> why a seed missing from that table leaves the claim as it is.
+- `SPARED`: (claim, table) -> why a seed missing from that table alone leaves the claim as it is.
 """
 
 from __future__ import annotations

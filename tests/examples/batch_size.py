@@ -23,10 +23,8 @@ WORKLOADS = {
     "fashion-mlp128x3-momentum": (600.0, 15.0),
     "fashion_half-mlp64-momentum": (380.0, 21.0),
 }
-NULL_IS_REFUSED = {
-    "B1": "its curve is the same in every seed",
-    "B8": "its curve is the same in every seed",
-}
+NULL_IS_REFUSED = dict.fromkeys(("B1", "B8", "B9", "B10", "B11"), "its curve is the same in every seed")
+SPARED = {(claim, "boxes"): "boxes only stop a claim, at a gate" for claim in ("B1", "B2", "B3", "B5")}
 
 
 def fastest(workload: str, size: int) -> float:

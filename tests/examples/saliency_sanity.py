@@ -48,6 +48,7 @@ ACCURACIES = {
     ("retrain", "train_accuracy"): 0.95, ("retrain", "test_accuracy"): 0.88, ("retrain", "epochs"): 5.0,
     ("permuted", "train_accuracy"): 0.98, ("permuted", "test_accuracy"): 0.10, ("permuted", "epochs"): 40.0,
 }  # fmt: skip
+NULL_IS_REFUSED = {"A7": "the ranks are the same in every seed"}
 
 
 def similarity() -> Iterator[Row]:

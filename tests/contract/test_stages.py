@@ -1,0 +1,83 @@
+"""What every stage must do at smoke, in this process: the same bytes again, also after a kill; nothing undeclared."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from restudy.bench.outputs import outputs, volatile
+from restudy.bench.workers import Files
+from restudy.catalog import study
+from restudy.contract import smoke
+from restudy.errors import RestudyError
+from restudy.provenance.fingerprint import Node
+from restudy.results.tables import read_table
+from tests.contract.conftest import Smoke, costly_slugs
+
+KILLED_AT = 3
+COSTLY_SECONDS = 20
+
+
+def kept(job: Node, files: Files) -> Files:
+    return {path: content for path, content in files.items() if not volatile(job, path)}
+
+
+def test_a_job_gives_the_same_bytes_again_killed_and_resumed(
+    slug: str, stage: str, smoke_of: Smoke, tmp_path: Path
+) -> None:
+    """Once more with nothing but its inputs; where it saves checkpoints, killed after the third and called again."""
+    folder = smoke_of(slug)
+    facts = smoke.facts(folder)
+    for job in smoke.stage_jobs(slug, stage):
+        cost = facts[smoke.label(job)]
+        if cost["seconds"] > COSTLY_SECONDS and slug not in costly_slugs():
+            pytest.skip(f"{cost['seconds']:.0f} s at smoke, and not in today's rotation")
+        checkpoints = tmp_path / smoke.label(job)
+        if cost["saves"]:
+            kill_after = min(KILLED_AT, int(cost["saves"]))
+            with pytest.raises(smoke.Killed), smoke.counted_saves(kill_after):
+                smoke.compute(job, folder, checkpoints)
+        with smoke.counted_saves() as saves:
+            again = smoke.compute(job, folder, checkpoints)
+        assert len(saves) < cost["saves"] or not cost["saves"], f"{smoke.label(job)} begins anew after a kill"
+        before = {path: (folder / path).read_bytes() for path in outputs(job)}
+        differ = [str(path) for path, content in kept(job, again).items() if content != before[path]]
+        assert not differ and again.keys() == before.keys(), f"{smoke.label(job)}: other bytes in {differ}"
+
+
+def test_parameters_arrive_and_what_is_not_declared_is_refused(
+    slug: str, stage: str, smoke_of: Smoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, job = smoke_of(slug), smoke.stage_jobs(slug, stage)[0]
+    declared = study(slug).file.stages[stage]
+    module, _, function = declared.function.partition(".")
+    given: dict[str, Any] = {}
+
+    def returning(results: dict[str, Any]) -> None:
+        def fake(context: object, **arguments: object) -> dict[str, Any]:
+            given.update(arguments)
+            return results
+
+        monkeypatch.setattr(importlib.import_module(f"restudy.studies.{slug}.{module}"), function, fake)
+
+    results: dict[str, Any] = {path.stem: None for path in outputs(job)}
+    results |= {p.stem: read_table(folder / p) for p in outputs(job) if p.suffix == ".parquet"}
+    table = next((name for name in results if results[name] is not None), None)
+    wrong = {"undeclared": results | {"another": pa.table({"seed": [0]})}}
+    wrong["declared"] = {name: content for name, content in results.items() if name != outputs(job)[0].stem}
+    if table is not None:
+        rows = results[table]
+        wrong["unknown column another"] = results | {table: rows.append_column("another", pa.nulls(len(rows)))}
+        wrong[f"no column {rows.column_names[0]}"] = results | {table: rows.drop_columns(rows.column_names[:1])}
+    for said, content in wrong.items():
+        returning(content)
+        with pytest.raises(RestudyError, match=said.replace("undeclared", "declared")) as refused:
+            smoke.compute(job, folder, tmp_path)
+        assert "\n" not in str(refused.value)
+    shard = job.plan.shard(stage, job.shard)
+    seeds = {"seeds": list(shard.seeds)} if shard.seeds is not None else {}
+    assert given == job.plan.parameters(stage) | dict(shard.axes) | seeds
