@@ -81,34 +81,26 @@ def counted_saves(kill_after: int | None = None) -> Iterator[list[Path]]:
     """List the checkpoints that are saved meanwhile; raise `Killed` once `kill_after` of them are written."""
     from restudy.methods.training import checkpoint
 
-    original, saved, active = checkpoint.save_checkpoint, list[Path](), True
+    original, saved = checkpoint.save_checkpoint, list[Path]()
 
     def save(path: Path, content: dict[str, Any]) -> None:
         original(path, content)
-        if active:
-            saved.append(path)
-            if len(saved) == kill_after:
-                raise Killed
+        saved.append(path)
+        if len(saved) == kill_after:
+            raise Killed
 
-    # Wherever the name was imported; modules loaded meanwhile keep `save`, which is the original again afterwards.
-    with contextlib.ExitStack() as stack:
-        for module in [m for name, m in sys.modules.items() if name.startswith("restudy.")]:
-            if getattr(module, "save_checkpoint", None) is original:
-                stack.enter_context(_replaced(module, "save_checkpoint", save))
-        try:
-            yield saved
-        finally:
-            active = False
-
-
-@contextlib.contextmanager
-def _replaced(module: Any, name: str, value: Callable[..., Any]) -> Iterator[None]:
-    before = getattr(module, name)
-    setattr(module, name, value)
+    _exchange(original, save)
     try:
-        yield
+        yield saved
     finally:
-        setattr(module, name, before)
+        _exchange(save, original)  # also in modules that were loaded meanwhile
+
+
+def _exchange(old: Callable[..., None], new: Callable[..., None]) -> None:
+    """Put another function in the place of `save_checkpoint`, wherever the name was imported."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("restudy.") and vars(module).get("save_checkpoint") is old:
+            vars(module)["save_checkpoint"] = new
 
 
 @contextlib.contextmanager
