@@ -9,14 +9,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from restudy.bench.judging import claims_of, statistics_of
 from restudy.bench.outputs import outputs, volatile
+from restudy.bench.planting import nulls_of
 from restudy.bench.workers import Files
 from restudy.catalog import study
+from restudy.claims.statistics import lookup, named
 from restudy.contract import smoke
 from restudy.errors import RestudyError
 from restudy.provenance.fingerprint import Node
 from restudy.results.tables import read_table
-from tests.contract.conftest import Smoke, costly_slugs
+from tests.contract.conftest import Smoke, changed_slugs, costly_slugs
 
 KILLED_AT = 3
 COSTLY_SECONDS = 20
@@ -34,8 +37,8 @@ def test_a_job_gives_the_same_bytes_again_killed_and_resumed(
     facts = smoke.facts(folder)
     for job in smoke.stage_jobs(slug, stage):
         cost = facts[smoke.label(job)]
-        if cost["seconds"] > COSTLY_SECONDS and slug not in costly_slugs():
-            pytest.skip(f"{cost['seconds']:.0f} s at smoke, and not in today's rotation")
+        if cost["seconds"] > COSTLY_SECONDS and slug not in changed_slugs() | costly_slugs():
+            pytest.skip(f"{cost['seconds']:.0f} s at smoke, unchanged and not in today's rotation")
         checkpoints = tmp_path / smoke.label(job)
         if cost["saves"]:
             kill_after = min(KILLED_AT, int(cost["saves"]))
@@ -81,3 +84,21 @@ def test_parameters_arrive_and_what_is_not_declared_is_refused(
     shard = job.plan.shard(stage, job.shard)
     seeds = {"seeds": list(shard.seeds)} if shard.seeds is not None else {}
     assert given == job.plan.parameters(stage) | dict(shard.axes) | seeds
+
+
+def test_statistics_and_nulls_work_on_the_results(slug: str, smoke_of: Smoke) -> None:
+    """Example tables are made by hand: what stages return must fit statistics and planted nulls as well."""
+    found, nulls = smoke.tables(slug, smoke_of(slug)), nulls_of(slug)
+    for claim in claims_of(slug):
+        names = named([claim])
+        if not names or not {"smoke", "laptop"} & set(claim.presets):
+            continue
+        changed = nulls[claim.id](found) if claim.id in nulls else {}
+        assert claim.id not in nulls or any(changed[name] is not table for name, table in found.items()), claim.id
+        for name in names:
+            function = lookup(statistics_of(slug), name)
+            assert function is not None
+            for tables in (found, changed) if changed else (found,):
+                table = function(tables)
+                assert {"replicate", "value"} <= set(table.column_names), f"{claim.id}: {name}"
+                assert len(table) or tables is changed, f"{claim.id}: {name} finds nothing"
