@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +48,11 @@ def compute_study(slug: str, folder: Path) -> None:
     facts = {}
     for job in stage_jobs(slug):
         began = time.process_time()
-        with counted_saves() as saves:
+        with watched_checkpoints() as seen:
             files = compute(job, folder, folder / "checkpoints" / label(job))
         for path, content in files.items():
             write_atomically(folder / path, content)
-        facts[label(job)] = {"seconds": time.process_time() - began, "saves": len(saves)}
+        facts[label(job)] = {"seconds": time.process_time() - began, "saves": len(seen.saved)}
     (folder / FACTS).write_text(json.dumps(facts))
 
 
@@ -76,31 +77,46 @@ def tables(slug: str, folder: Path) -> dict[str, pa.Table]:
     return merged
 
 
+@dataclass
+class Checkpoints:
+    """The checkpoints that were written, and those that were there to be read."""
+
+    saved: list[Path] = field(default_factory=list)
+    loaded: list[Path] = field(default_factory=list)
+
+
 @contextlib.contextmanager
-def counted_saves(kill_after: int | None = None) -> Iterator[list[Path]]:
-    """List the checkpoints that are saved meanwhile; raise `Killed` once `kill_after` of them are written."""
+def watched_checkpoints(kill_after: int | None = None) -> Iterator[Checkpoints]:
+    """Watch the checkpoints that are written and read meanwhile; raise `Killed` once `kill_after` are written."""
     from restudy.methods.training import checkpoint
 
-    original, saved = checkpoint.save_checkpoint, list[Path]()
+    seen, save, load = Checkpoints(), checkpoint.save_checkpoint, checkpoint.load_checkpoint
 
-    def save(path: Path, content: dict[str, Any]) -> None:
-        original(path, content)
-        saved.append(path)
-        if len(saved) == kill_after:
+    def saving(path: Path, content: dict[str, Any]) -> None:
+        save(path, content)
+        seen.saved.append(path)
+        if len(seen.saved) == kill_after:
             raise Killed
 
-    _exchange(original, save)
+    def loading(path: Path) -> dict[str, Any] | None:
+        if (content := load(path)) is not None:
+            seen.loaded.append(path)
+        return content
+
+    _exchange("save_checkpoint", save, saving)
+    _exchange("load_checkpoint", load, loading)
     try:
-        yield saved
-    finally:
-        _exchange(save, original)  # also in modules that were loaded meanwhile
+        yield seen
+    finally:  # also in modules that were loaded meanwhile
+        _exchange("save_checkpoint", saving, save)
+        _exchange("load_checkpoint", loading, load)
 
 
-def _exchange(old: Callable[..., None], new: Callable[..., None]) -> None:
-    """Put another function in the place of `save_checkpoint`, wherever the name was imported."""
+def _exchange(function: str, old: Callable[..., Any], new: Callable[..., Any]) -> None:
+    """Put another function in the place of one, wherever its name was imported."""
     for name, module in list(sys.modules.items()):
-        if name.startswith("restudy.") and vars(module).get("save_checkpoint") is old:
-            vars(module)["save_checkpoint"] = new
+        if name.startswith("restudy.") and vars(module).get(function) is old:
+            vars(module)[function] = new
 
 
 @contextlib.contextmanager
