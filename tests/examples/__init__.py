@@ -11,7 +11,7 @@ read. Where a study needs it, also
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import product
 from types import ModuleType
@@ -68,9 +68,9 @@ def home(claim: Claim) -> str:
     return "laptop" if "laptop" in claim.presets else next(name for name in claim.presets if name != "smoke")
 
 
-def judged(slug: str, given: Tables, preset: str = "laptop", only: str = "") -> StudyVerdicts:
-    """Judge a study's claims, or one of them, on tables given."""
-    chosen = [claim for claim in claims_of(slug) if only in ("", claim.id)]
+def judged(slug: str, given: Tables, preset: str = "laptop", only: Collection[str] = ()) -> StudyVerdicts:
+    """Judge a study's claims, or some of them, on tables given."""
+    chosen = [claim for claim in claims_of(slug) if not only or claim.id in only]
     seeds = example(slug).SEEDS
     return judge_study(chosen, dict(given), statistics_of(slug), preset=preset, study=slug, seeds=seeds)
 
@@ -78,4 +78,4 @@ def judged(slug: str, given: Tables, preset: str = "laptop", only: str = "") -> 
 def verdict(slug: str, claim: str, given: Tables) -> Verdict:
     """Judge one claim on tables given, where it is judged in earnest."""
     (found,) = [one for one in claims_of(slug) if one.id == claim]
-    return judged(slug, given, home(found), claim)[claim]
+    return judged(slug, given, home(found), [claim])[claim]
