@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from head_pruning_tables import KEPT, everything
+from tests.examples import tables
+from tests.examples.head_pruning import KEPT
 
-from restudy.catalog import study
 from restudy.studies.head_pruning import figures, text_figures
 from restudy.tables import with_column
 
-TABLES = everything()
-FIGURES = study("head_pruning").file.figures
-
-
-@pytest.mark.parametrize("name", sorted(FIGURES))
-def test_figure_draws_from_its_declared_tables(name: str) -> None:
-    declared = {table: TABLES[table] for table in FIGURES[name].tables}
-    module, _, function = FIGURES[name].function.partition(".")
-    drawn = getattr({"figures": figures, "text_figures": text_figures}[module], function)(declared)
-    drawn.canvas.draw()
-    assert len(drawn.axes) >= 1 and any(axis.has_data() for axis in drawn.axes)
+TABLES = tables("head_pruning")
 
 
 def test_relation_bars_are_the_held_out_accuracies() -> None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-from saliency_tables import everything
+from tests.examples import tables
 
 from restudy.catalog import study
 from restudy.results.columns import table_from
@@ -77,13 +77,12 @@ def test_the_rule() -> None:
 
 
 def test_photo_statistics_without_the_track() -> None:
-    tables = everything()
-    del tables["photo_similarity"]
-    assert statistics.lite0_gbp_minus_gradient(tables).num_rows == 0
+    given = {name: table for name, table in tables("saliency_sanity").items() if name != "photo_similarity"}
+    assert statistics.lite0_gbp_minus_gradient(given).num_rows == 0
 
 
 def test_photos_are_the_replicates() -> None:
-    found = statistics.lite0_gbp_minus_gradient(everything())
+    found = statistics.lite0_gbp_minus_gradient(tables("saliency_sanity"))
     assert found.num_rows == 8
     assert found["cluster"].to_pylist() == found["replicate"].to_pylist()
     assert found["value"].to_numpy() == pytest.approx(np.full(8, 0.67), abs=0.08)
