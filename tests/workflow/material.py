@@ -68,7 +68,7 @@ def edit(path: Path, old: str, new: str) -> None:
 def add(project: Project, slug: str, first: str = "") -> Path:
     """A scaffold study; `first` is put in front of its stage's work. Returns the stage's file."""
     project.restudy("new", slug)
-    source = project.study(slug) / "descend.py"
+    source = project.study(slug) / "experiment.py"
     edit(
         source,
         "import numpy as np\n",
@@ -93,7 +93,7 @@ def add_data(project: Project, slug: str, numbers: str = "1\n2\n3\n") -> None:
     declare(project, numbers, package)
     project.env["RESTUDY_DATA"] = str(project.root / "data" / "raw")
     edit(project.study(slug) / "study.yaml", "    shards: [seeds]", "    data: [tiny]\n    shards: [seeds]")
-    source = project.study(slug) / "descend.py"
+    source = project.study(slug) / "experiment.py"
     edit(source, "import pyarrow as pa\n", "import pyarrow as pa\n\nfrom restudy.data import tiny\n")
     edit(
         source,

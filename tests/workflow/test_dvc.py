@@ -119,7 +119,7 @@ def plans(project: Project) -> None:
         path.write_text(text)
         return jobs(said)
 
-    source, study = project.study("toy_two") / "descend.py", project.study("toy_two") / "study.yaml"
+    source, study = project.study("toy_two") / "experiment.py", project.study("toy_two") / "study.yaml"
     found = plan_after(source, lambda: edit(source, "return float(((root", "return float(0.999 * ((root"))
     assert found == ALL_OF_A_STUDY + Counter({"toy_two_descend": 1})
     found = plan_after(study, lambda: edit(study, "  smoke:\n    seeds: 1", "  smoke:\n    seeds: 2"))
@@ -189,7 +189,7 @@ def test_two_pushes_at_once_lose_nothing(lab: Path, clone: Callable[..., Project
         shutil.copytree(lab / "first", project.root, symlinks=True)
         config = project.root / ".dvc/config.local"
         config.write_text(config.read_text().replace(str(lab / "remote"), str(store / "remote")))
-        edit(project.study(slug) / "descend.py", "return float(((root", "return float(0.9 * ((root")
+        edit(project.study(slug) / "experiment.py", "return float(((root", "return float(0.9 * ((root")
         project.env["RESTUDY_DATA"] = str(project.root / "data/raw")
         project.reproduce("smoke", "--study", slug, "--target", "verdicts")
         assert "2 parts committed" in project.restudy("publish", "--preset", "smoke", "--study", slug, code=1)

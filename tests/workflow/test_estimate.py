@@ -26,7 +26,7 @@ def test_estimates(toys: Project) -> None:
     assert 0 < last < 5
     assert re.search(r"\(-\d+% declared\)", toys.restudy("estimate", "--preset", "smoke"))
     # One study is stale: its jobs are counted at what they took, the other's are not.
-    edit(toys.study("toy_one") / "descend.py", "return float(((root", "return float(0.999 * ((root")
+    edit(toys.study("toy_one") / "experiment.py", "return float(((root", "return float(0.999 * ((root")
     stale = rows(toys.restudy("estimate", "--preset", "smoke"))
     assert stale["toy_one"][0] == "8" and stale["toy_two"][0] == "0"
     assert float(stale["toy_one"][1]) == pytest.approx(last, abs=0.11)

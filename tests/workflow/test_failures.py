@@ -41,7 +41,7 @@ def test_one_line_each_the_rest_goes_on_and_only_the_missing_is_made(empty: Proj
     (empty.root / "tiny-package/numbers.txt").rename(empty.root / "elsewhere.txt")
     add(empty, "good")
     edit(empty.study("bad_raise") / "study.yaml", "  smoke:\n    seeds: 1", "  smoke:\n    seeds: 2")
-    source = empty.study("bad_raise") / "descend.py"
+    source = empty.study("bad_raise") / "experiment.py"
     edit(source, "raise ValueError", "if 1 in seeds: raise ValueError")
     said = empty.reproduce("smoke", "--target", "verdicts", code=1)
     for slug, (_, reason) in TROUBLES.items():
@@ -59,7 +59,7 @@ def test_one_line_each_the_rest_goes_on_and_only_the_missing_is_made(empty: Proj
     # Another disk's worth of data, and the mended machine: what is missing is made, nothing else.
     (empty.root / "elsewhere.txt").rename(empty.root / "tiny-package/numbers.txt")
     for slug in ("bad_memory", "bad_killed", "bad_nan"):
-        edit(empty.study(slug) / "descend.py", TROUBLES[slug][0], "pass")
+        edit(empty.study(slug) / "experiment.py", TROUBLES[slug][0], "pass")
     said = empty.reproduce("smoke", "--target", "verdicts", "--", "--dry-run", code=0)
     missing = jobs(said)
     assert "good_descend" not in missing and missing["bad_raise_descend"] == 1 and missing["data"] == 1

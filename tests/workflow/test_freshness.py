@@ -43,9 +43,9 @@ def test_second_run_starts_no_job(toys: Project) -> None:
 
 
 def test_edit_of_a_function_runs_what_depends_on_it(toys: Project) -> None:
-    edit(toys.study("toy_one") / "descend.py", "return float(((root", "return float(0.999 * ((root")
+    edit(toys.study("toy_one") / "experiment.py", "return float(((root", "return float(0.999 * ((root")
     states = toys.restudy("status", "--preset", "smoke", code=1)
-    assert "restudy.studies.toy_one.descend" in states and "toy_two" not in states
+    assert "restudy.studies.toy_one.experiment" in states and "toy_two" not in states
     found = jobs(toys.reproduce())
     expected = {"toy_one_descend": 1, "table": 2, "verdicts_of_study": 1, "figure": 2, "notebook": 1, "page": 1}
     assert found == Counter(expected)
@@ -85,7 +85,7 @@ def test_edit_of_the_lock_runs_what_imports_the_package(toys: Project) -> None:
 
 @pytest.mark.parametrize("change", ["comment", "docstring", "touch", "commit", "other preset"])
 def test_what_cannot_change_a_result_runs_nothing(toys: Project, change: str) -> None:
-    source = toys.study("toy_one") / "descend.py"
+    source = toys.study("toy_one") / "experiment.py"
     if change == "comment":
         source.write_text("# a comment\n" + source.read_text())
     elif change == "docstring":
@@ -104,7 +104,7 @@ def test_what_cannot_change_a_result_runs_nothing(toys: Project, change: str) ->
 
 def test_undoing_an_edit_restores_nothing_wrong(toys: Project) -> None:
     before = toys.outputs()
-    source = toys.study("toy_one") / "descend.py"
+    source = toys.study("toy_one") / "experiment.py"
     text = source.read_text()
     edit(source, "return float(((root", "return float(0.999 * ((root")
     toys.reproduce()
@@ -172,7 +172,7 @@ def test_derived_preset_lands_beside_and_leaves_the_frozen_one_alone(toys: Proje
 def test_bare_snakemake_sees_edits_and_refuses_results_without_records(toys: Project) -> None:
     bare = ("snakemake", "--profile", "workflow/profiles/default", "--cores", "1", "--config", "preset=smoke", "-n")
     assert jobs(toys.run(*bare)) == Counter()
-    edit(toys.study("toy_one") / "descend.py", "return float(((root", "return float(0.999 * ((root")
+    edit(toys.study("toy_one") / "experiment.py", "return float(((root", "return float(0.999 * ((root")
     assert jobs(toys.run(*bare, "toy_one"))["toy_one_descend"] == 1
     (toys.root / ".snakemake/metadata").rename(toys.root / "elsewhere")
     assert "restudy restore" in toys.run(*bare, code=1)

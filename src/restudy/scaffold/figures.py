@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
-
-import pyarrow as pa
 
 from restudy.plotting.parts import Names, band, over_seeds, panels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from restudy.tables import Tables
+
 METHODS = Names({"plain": "plain", "momentum": "momentum"})
 
 
-def error_curves(tables: Mapping[str, pa.Table]) -> Figure:
+def curves(tables: Tables) -> Figure:
     """Relative error against steps for both methods: mean over seeds with its 95% t interval."""
     with panels(2.6) as (drawn, axes):
         axis = axes[0, 0]
         for method, label in METHODS.items():
             curve = over_seeds(tables["curves"], "step", "error", method=method)
-            band(axis, curve._replace(x=curve.x + 1), METHODS.styles[method], label, markevery=6)
+            band(axis, curve, METHODS.styles[method], label, markevery=6)
         axis.set(xscale="log", yscale="log", xlabel="step", ylabel="error relative to the start")
         axis.set_ylim(bottom=1e-8)
         axis.legend()

@@ -63,7 +63,7 @@ def test_a_cluster_gives_the_bytes_of_the_local_run(cluster: Path, toys: Project
 
 def test_a_failing_job_is_named_and_the_other_study_goes_on(cluster: Path, toys: Project) -> None:
     shutil.rmtree(toys.root / "results")
-    source = toys.study("toy_one") / "descend.py"
+    source = toys.study("toy_one") / "experiment.py"
     text, loop = source.read_text(), "    for seed in seeds:"
     source.write_text(text.replace(loop, f"    raise ValueError('no such luck')\n{loop}", 1))
     said = on_cluster(toys, "--retries", "0", code=1)

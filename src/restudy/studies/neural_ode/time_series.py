@@ -1,32 +1,33 @@
-"""Stage `spirals`: a latent ODE and recurrent forecasters on irregular spirals, judged on held-out ones (claim O8)."""
+"""Time series: forecasts of irregular spirals (claim O8), and an intensity learned from event times (claim O9)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from restudy.bench.context import Context, Outputs
 from restudy.errors import ConfigError
-from restudy.methods.continuous import LatentOde, Recurrent, Solver
+from restudy.methods.continuous import LatentOde, PoissonProcess, Recurrent, Solver
 from restudy.methods.models import derive_seed
 from restudy.methods.training import keep_freed_memory
-from restudy.studies.neural_ode.fitting import Recipe, fit
-from restudy.studies.neural_ode.spiral_data import GRID, Spirals, spirals
-from restudy.studies.neural_ode.tidy import table
 
-ARMS = ("latent_ode", "rnn", "rnn_gaps", "gru_gaps")
+from .experiment import Recipe, Row, Task, fit
+from .models import GRID, Spirals, draw_spirals
+
+FORECASTERS = ("latent_ode", "rnn", "rnn_gaps", "gru_gaps")
 SHOWN = 4
 Model = LatentOde | Recurrent
-Row = dict[str, Any]
 
 
 @dataclass
-class Forecasting:
-    """The task: batches of trajectories drawn for every step, the same for every arm of a seed."""
+class Forecasting(Task):
+    """Batches of trajectories drawn for every step, the same for every arm of a seed."""
 
     model: Model
     data: Spirals
@@ -46,12 +47,8 @@ class Forecasting:
         noise = torch.randn(len(chosen), latent, generator=generator).to(values)
         return self.model.loss(values, index, grid[:GRID], noise)
 
-    def numbers(self) -> dict[str, float]:
-        """Nothing more."""
-        return {}
 
-
-def train_forecasters(
+def spirals(
     context: Context,
     *,
     seeds: Sequence[int],
@@ -82,7 +79,7 @@ def train_forecasters(
     for seed in seeds:
         for number in points:
             train, test = (
-                spirals(count, number, window_radians, noise, seed, split)
+                draw_spirals(count, number, window_radians, noise, seed, split)
                 for count, split in ((trajectories, "train"), (held_out, "test"))
             )
             for arm in arms:
@@ -90,18 +87,16 @@ def train_forecasters(
                     torch.manual_seed(derive_seed(seed, "forecaster"))
                     model = make(arm, latent, hidden, units, encoder, noise, tolerance).to(context.device)
                 name = f"{arm}-{number}-s{seed}"
-                recipe = Recipe(name, steps, float(learning_rates[arm]), "adam", True, window)
-                curves = fit(Forecasting(model, train, batch_size, seed), recipe, context.checkpoints / f"{name}.pt")
+                recipe = Recipe(name, steps, float(learning_rates[arm]), "adam", window)
+                task = Forecasting(model, train, batch_size, seed)
+                curves = fit(task, recipe, context.checkpoints, context.live(seed))
                 model.cpu()
                 here = {"seed": seed, "arm": arm, "points": number}
-                rows["spiral_curves"] += [
-                    here | {"step": int(r["step"]), "metric": "loss", "value": r["loss"], "unit": "nats"}
-                    for r in curves.rows
-                ]
-                rows["forecasts"] += [here | row for row in curves.judged(list(errors(model, test)))]
+                rows["spiral_curves"] += [here | row for row in curves.told(loss="nats")]
+                rows["forecasts"] += [here | row for row in curves.judged(errors(model, test))]
                 if seed == 0:
                     rows["spiral_paths"] += [here | row for row in paths(model, test)]
-    return {name: table(name, found) for name, found in rows.items()}
+    return {**rows}
 
 
 def make(arm: str, latent: int, hidden: int, units: int, encoder: str, noise: float, tolerance: float) -> Model:
@@ -114,9 +109,9 @@ def make(arm: str, latent: int, hidden: int, units: int, encoder: str, noise: fl
         kind: Any = encoder
         solver = Solver(tolerance=tolerance)
         return LatentOde(2, latent, hidden, units, kind=kind, spread=noise, solver=solver)
-    if arm in ARMS:
+    if arm in FORECASTERS:
         return Recurrent(2, units, kind="gru" if arm == "gru_gaps" else "rnn", gaps=arm != "rnn", spread=noise)
-    raise ConfigError(f"unknown arm {arm!r}", remedy=f"known: {', '.join(ARMS)}")
+    raise ConfigError(f"unknown arm {arm!r}", remedy=f"known: {', '.join(FORECASTERS)}")
 
 
 def _rmse(found: Tensor, truth: Tensor) -> float:
@@ -169,3 +164,117 @@ def paths(model: Model, data: Spirals) -> Iterator[Row]:
         for number in range(len(values)):
             first, second = values[number, :, 0].tolist(), values[number, :, 1].tolist()
             yield {"spiral": number, "kind": kind, "first": first, "second": second}
+
+
+INSTANTS = 200
+"""Times at which intensities are compared and drawn."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """lambda(t) = base (1 + depth sin(2 pi cycles t / end + phase)), per sequence and unit of time."""
+
+    base: float
+    depth: float
+    cycles: float
+    phase: float
+    end: float
+
+    def __call__(self, times: Any) -> Any:
+        """At times, an array: float64 of the same shape."""
+        return self.base * (1 + self.depth * np.sin(2 * math.pi * self.cycles * times / self.end + self.phase))
+
+
+def draw(seed: int, events: float, sequences: int, end: float) -> tuple[Rate, Tensor]:
+    """A rate of the seed (1.2 to 2.2 cycles, any phase) and event times of all sequences together, by thinning.
+
+    Args:
+        events: expected number of all sequences together.
+    """
+    generator = np.random.default_rng(derive_seed(seed, "events"))
+    cycles, phase = generator.uniform(1.2, 2.2), generator.uniform(0, 2 * math.pi)
+    shape = Rate(1.0, 0.9, float(cycles), float(phase), end)
+    mean = float(shape((np.arange(2000) + 0.5) * (end / 2000)).mean())
+    rate = Rate(events / (sequences * end * mean), 0.9, float(cycles), float(phase), end)
+    top = rate.base * 1.9
+    proposed = np.sort(generator.uniform(0, end, generator.poisson(top * sequences * end)))
+    kept = proposed[generator.uniform(size=len(proposed)) * top < rate(proposed)]
+    return rate, torch.as_tensor(kept)
+
+
+@dataclass
+class Counting(Task):
+    """All event times in every step."""
+
+    model: PoissonProcess
+    events: Tensor
+    sequences: int
+
+    def loss(self, step: int) -> Tensor:
+        """Negative log-likelihood, nats per event."""
+        return -self.model.log_likelihood(self.events, self.sequences) / len(self.events)
+
+
+def events(
+    context: Context,
+    *,
+    seeds: Sequence[int],
+    events: float,
+    sequences: int,
+    end: float,
+    latent: int,
+    hidden: int,
+    steps: int,
+    learning_rate: float,
+    tolerance: float,
+    window: int,
+) -> Outputs:
+    """Fit an intensity for every seed, in float64.
+
+    Returns `intensities` (correlation with the true rate and with another seed's, likelihoods, the gap to direct
+    quadrature) and `intensity_curves` (fitted and true rate on a grid, event times).
+    """
+    keep_freed_memory()
+    rows: list[Row] = []
+    drawn: list[Row] = []
+    for seed in seeds:
+        rate, times = draw(seed, events, sequences, end)
+        other, _ = draw(seed + 1, events, sequences, end)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(derive_seed(seed, "intensity"))
+            model = PoissonProcess(latent, hidden, end=end, solver=Solver(tolerance=tolerance)).double()
+        recipe = Recipe(f"s{seed}", steps, learning_rate, "adam", window)
+        curves = fit(Counting(model, times, sequences), recipe, context.checkpoints, context.live(seed))
+        model.solver = Solver(tolerance=1e-8)
+        grid = torch.linspace(0, end, INSTANTS, dtype=torch.float64)
+        with torch.no_grad():
+            found = model.intensity(grid).numpy()
+            likelihood = float(model.log_likelihood(times, sequences))
+        truth = rate(grid.numpy())
+        exact = model.log_likelihood_by_quadrature(times, sequences)
+        numbers = {
+            "correlation": (float(np.corrcoef(found, truth)[0, 1]), "1"),
+            "correlation_other": (float(np.corrcoef(found, other(grid.numpy()))[0, 1]), "1"),
+            "log_likelihood": (likelihood, "nats"),
+            "true_log_likelihood": (true_log_likelihood(rate, times, sequences), "nats"),
+            "constant_log_likelihood": (constant_log_likelihood(times, sequences, end), "nats"),
+            "quadrature_gap": (abs(likelihood - exact), "nats"),
+            "events": (float(len(times)), "count"),
+        }
+        rows += curves.judged([{"seed": seed, "metric": m, "value": v, "unit": u} for m, (v, u) in numbers.items()])
+        kinds = {"fitted": (grid, found), "true": (grid, truth), "events": (times, times)}
+        for kind, (at, values) in kinds.items():
+            drawn.append({"seed": seed, "kind": kind, "time": at.tolist(), "values": np.asarray(values).tolist()})
+    return {"intensities": rows, "intensity_curves": drawn}
+
+
+def true_log_likelihood(rate: Rate, times: Tensor, sequences: int, cells: int = 20_000) -> float:
+    """Of the events under the rate they were drawn from, nats; the integral by midpoints."""
+    middle = (np.arange(cells) + 0.5) * (rate.end / cells)
+    return float(np.log(rate(times.numpy())).sum() - sequences * rate.end * rate(middle).mean())
+
+
+def constant_log_likelihood(times: Tensor, sequences: int, end: float) -> float:
+    """Of the events under the best constant rate, nats."""
+    count = len(times)
+    return count * math.log(count / (sequences * end)) - count

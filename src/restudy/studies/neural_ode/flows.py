@@ -1,8 +1,9 @@
-"""Stage `density`: continuous and planar normalising flows on the plane (claim O7)."""
+"""Continuous and planar normalising flows on the plane (claim O7), and what a trace costs beside a determinant."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,19 +15,18 @@ from restudy.methods.continuous import ContinuousFlow, PlanarField, PlanarFlow, 
 from restudy.methods.continuous.planar import StablePlanarFlow
 from restudy.methods.models import derive_seed
 from restudy.methods.training import keep_freed_memory
-from restudy.studies.neural_ode.fitting import Curves, Recipe, fit
-from restudy.studies.neural_ode.targets import log_normalizer, log_target, points_of, square
-from restudy.studies.neural_ode.tidy import table
+
+from .experiment import Recipe, Row, Task, fit
+from .models import log_normalizer, log_target, points_of, square
 
 MEASURED = 5000
 """Draws that a divergence or a likelihood is measured with, the same for all arms of a seed."""
 JACOBIANS = 64
 Flow = ContinuousFlow | PlanarFlow
-Row = dict[str, Any]
 
 
 @dataclass
-class Matching:
+class Matching(Task):
     """KL(q || p) to an unnormalised p, by draws from q."""
 
     model: Flow
@@ -38,13 +38,9 @@ class Matching:
         """E_q[log q - log p~], nats."""
         return divergence(self.model, self.target, self.batch, derive_seed(self.seed, "base", step))
 
-    def numbers(self) -> dict[str, float]:
-        """Nothing more."""
-        return {}
-
 
 @dataclass
-class Likelihood:
+class Likelihood(Task):
     """Negative log-likelihood of a point set: carry the data back to the base."""
 
     model: ContinuousFlow
@@ -57,10 +53,6 @@ class Likelihood:
         device = self.model.field.u.device
         return -self.model.log_prob(points_of(self.target, self.batch, self.seed, step).to(device)).mean()
 
-    def numbers(self) -> dict[str, float]:
-        """Nothing more."""
-        return {}
-
 
 def divergence(model: Flow, target: str, count: int, seed: int) -> Tensor:
     """E_q[log q - log p~] over `count` draws, nats: KL(q || p) less log Z."""
@@ -71,7 +63,7 @@ def divergence(model: Flow, target: str, count: int, seed: int) -> Tensor:
     return (log_q - log_target(target, x)).mean()
 
 
-def fit_densities(
+def density(
     context: Context,
     *,
     seeds: Sequence[int],
@@ -106,18 +98,21 @@ def fit_densities(
             task = kind(model, target, batch_size, seed)
             name = f"{target}-{arm}-{width}-s{seed}"
             count, rate = (long_steps if arm == "nf_long" else steps), (cnf_rate if arm == "cnf" else nf_rate)
-            curves = fit(task, Recipe(name, count, rate, "adam", True, window), context.checkpoints / f"{name}.pt")
+            recipe = Recipe(name, count, rate, "adam", window)
+            curves = fit(task, recipe, context.checkpoints, context.live(seed))
             model.cpu()
             here = {"seed": seed, "arm": arm, "target": target, "width": width}
-            rows["density_curves"] += [here | row for row in _curve_rows(curves, target in potentials, target)]
+            matching = target in potentials
+            shift, metric = (log_normalizer(target), "kl") if matching else (0.0, "nll")
+            for row in curves.told(loss="nats"):
+                rows["density_curves"].append(here | row | {"metric": metric, "value": row["value"] + shift})
             with torch.no_grad():
                 if isinstance(model, ContinuousFlow):
                     model.solver = Solver(tolerance=measured_tolerance)
-                found = curves.judged(measured(model, target, seed, target in potentials))
-                rows["densities"] += [here | row for row in found]
+                rows["densities"] += [here | row for row in curves.judged(measured(model, target, seed, matching))]
                 if seed == 0 and panel:
                     rows["density_panels"].append(here | shown(model, target, panel))
-    return {name: table(name, found) for name, found in rows.items()}
+    return {**rows}
 
 
 def make(arm: str, width: int, seed: int, end: float, scale: float, tolerance: float) -> Flow:
@@ -127,15 +122,6 @@ def make(arm: str, width: int, seed: int, end: float, scale: float, tolerance: f
         if arm == "cnf":
             return ContinuousFlow(PlanarField(2, width), Solver(tolerance=tolerance), end=end, scale=scale)
         return StablePlanarFlow(2, width, scale=scale)
-
-
-def _curve_rows(curves: Curves, matching: bool, target: str) -> list[Row]:
-    offset = log_normalizer(target) if matching else 0.0
-    metric = "kl" if matching else "nll"
-    return [
-        {"step": int(row["step"]), "metric": metric, "value": row["loss"] + offset, "unit": "nats"}
-        for row in curves.rows
-    ]
 
 
 def measured(model: Flow, target: str, seed: int, matching: bool) -> list[Row]:
@@ -181,3 +167,42 @@ def shown(model: Flow, target: str, side: int) -> Row:
         counts = torch.bincount(cell[inside, 1] * side + cell[inside, 0], minlength=side * side)
         values = counts.double() / (len(x) * area)
     return {"side": side, "values": values.float().tolist()}
+
+
+def costs(
+    context: Context, *, seeds: Sequence[int], dimensions: Sequence[int], width: int, batch: int, repeats: int
+) -> Outputs:
+    """Time both ways of a change of variables for one field evaluation, float32; the least of `repeats` counts.
+
+    Returns the volatile `trace_timings`: `trace`, the closed form of the planar field; `determinant`, log |det| of
+    the full Jacobian of one step z + f(0, z).
+    """
+    rows = []
+    for seed in seeds:
+        for size in dimensions:
+            torch.manual_seed(derive_seed(seed, "costs", size))
+            field, z, t = PlanarField(size, width), torch.randn(batch, size), torch.zeros(())
+
+            def trace(field: PlanarField = field, z: torch.Tensor = z, t: torch.Tensor = t) -> object:
+                with torch.no_grad():
+                    return field.trace(t, z)
+
+            def determinant(field: PlanarField = field, z: torch.Tensor = z, t: torch.Tensor = t) -> object:
+                return log_abs_det(lambda points: points + field(t, points), z)
+
+            for method, run, count in (("trace", trace, 20), ("determinant", determinant, 1)):
+                seconds = least(run, repeats, count)
+                rows.append({"seed": seed, "method": method, "dimensions": size, "seconds": seconds})
+    return {"trace_timings": rows}
+
+
+def least(run: Callable[[], object], repeats: int, count: int) -> float:
+    """CPU seconds of a call: the least of `repeats` means over `count` calls."""
+    run()
+    found = []
+    for _ in range(repeats):
+        start = time.process_time()
+        for _ in range(count):
+            run()
+        found.append((time.process_time() - start) / count)
+    return min(found)

@@ -1,12 +1,11 @@
-"""Stage `descend`: steps that plain gradient descent and heavy-ball momentum need on random quadratics."""
+"""What is run: plain gradient descent and heavy-ball momentum on random quadratics. Replace it by the paper's own."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,13 +23,9 @@ def descend(
     max_steps: int,
     instances: int,
 ) -> Outputs:
-    """Run both methods from the same start on the same quadratics.
-
-    Returns:
-        `steps`: seed, method, metric, value, unit; `curves`: seed, method, step, error.
-    """
-    rows: list[tuple[int, int, str, str, float, str]] = []
-    curves: list[tuple[int, str, int, float]] = []
+    """Run both methods from the same start on the same quadratics, and momentum 0 as a check."""
+    rows: list[dict[str, Any]] = []
+    curves: list[dict[str, Any]] = []
     for seed in seeds:
         generator = np.random.default_rng(seed)
         for instance in range(instances):
@@ -39,29 +34,25 @@ def descend(
             for method, momentum in (("plain", None), ("momentum", _best(condition_number)), ("zero", 0.0)):
                 error = errors(curvature, start, momentum, max_steps)
                 reached = np.flatnonzero(error <= goal)
-                steps = int(reached[0]) if len(reached) else max_steps
-                rows.append((seed, instance, method, "steps", float(steps), "steps"))
+                steps = float(reached[0] + 1) if len(reached) else float(max_steps)
+                where = {"seed": seed, "instance": instance, "method": method}
+                rows.append({**where, "metric": "steps", "value": steps, "unit": "steps"})
+                rows.append({**where, "metric": "log_steps", "value": np.log(steps), "unit": "nats"})
                 if instance == 0:
-                    points = np.unique(np.geomspace(1, max_steps, 60).astype(int)) - 1
-                    curves.extend((seed, method, int(i), float(error[i])) for i in points)
-    names = ("seed", "instance", "method", "metric", "value", "unit")
-    return {
-        "steps": pa.table({n: list(c) for n, c in zip(names, zip(*rows, strict=True), strict=True)}),
-        "curves": pa.table(
-            dict(zip(("seed", "method", "step", "error"), map(list, zip(*curves, strict=True)), strict=True))
-        ),
-    }
+                    points = np.unique(np.geomspace(1, max_steps, 60).astype(int))
+                    curves += [{"seed": seed, "method": method, "step": n, "error": error[n - 1]} for n in points]
+    return {"steps": rows, "curves": curves}
 
 
 def errors(
     curvature: NDArray[np.float64], start: NDArray[np.float64], momentum: float | None, steps: int
 ) -> NDArray[np.float64]:
-    """Relative error after each step, float64 of shape (steps,).
+    """Relative error after each step, float64 (steps,); both methods with their best step size.
 
     Args:
-        curvature: eigenvalues of the quadratic, shape (dimensions,).
-        start: first iterate, shape (dimensions,).
-        momentum: heavy-ball coefficient; None is plain gradient descent with its best step size.
+        curvature: eigenvalues of the quadratic, (dimensions,).
+        start: first iterate, (dimensions,).
+        momentum: heavy-ball coefficient; None is plain gradient descent.
         steps: number of steps.
     """
     low, high = curvature.min(), curvature.max()
