@@ -1,4 +1,4 @@
-"""Deviations from the paper's identities, in float64 on small networks of one and of two stochastic layers."""
+"""Stage `check`: the paper's identities, in float64 on small networks of one and of two stochastic layers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Bernoulli, Normal, kl_divergence
 
+from restudy.bench.context import Context, Outputs
 from restudy.methods.importance import DeepGaussianAutoencoder, LinearGaussian, bound_of_groups, importance_bound
 from restudy.methods.importance.gradients import backward
 from restudy.methods.models import derive_seed
@@ -21,8 +22,19 @@ TOY_K = (1, 2, 5, 10, 50, 500)
 STEP = 1e-5
 
 
-def small(name: str) -> tuple[DeepGaussianAutoencoder, Tensor, torch.Generator]:
-    """A small float64 network with random weights, binary images, and a generator."""
+def check(context: Context, *, draws: int, bound_repeats: int) -> Outputs:
+    """Check claims W8 and W9, and W1 on a linear Gaussian model.
+
+    Args:
+        draws: one-sample ELBOs that are averaged, with the analytic divergence beside them.
+        bound_repeats: independent values of every L_k of the linear Gaussian model.
+    """
+    above, bounds = _toy_bounds(bound_repeats)
+    return {"identities": [*_one_sample(draws), *_gradient_of_proposal(), *above], "toy_bounds": bounds}
+
+
+def _small(name: str) -> tuple[DeepGaussianAutoencoder, Tensor, torch.Generator]:
+    """Build a float64 network with random weights, binary images, and a generator."""
     generator = torch.Generator().manual_seed(derive_seed(0, "identities", name))
     units, hidden = NETWORKS[name]
     model = DeepGaussianAutoencoder(PIXELS, units, hidden).double()
@@ -33,7 +45,7 @@ def small(name: str) -> tuple[DeepGaussianAutoencoder, Tensor, torch.Generator]:
     return model, x, generator
 
 
-def textbook_bound(model: DeepGaussianAutoencoder, x: Tensor, noise: list[Tensor]) -> Tensor:
+def _textbook_bound(model: DeepGaussianAutoencoder, x: Tensor, noise: list[Tensor]) -> Tensor:
     """log p(x|h) + log p(h) - log q(h|x) written with torch.distributions, (k, B): independent of `log_weights`."""
     below, latents, log_q = x, [], torch.zeros((), dtype=x.dtype)
     for layer, draws in zip(model.encoder, noise, strict=True):
@@ -51,18 +63,18 @@ def textbook_bound(model: DeepGaussianAutoencoder, x: Tensor, noise: list[Tensor
     return value
 
 
-def one_sample(draws: int) -> Iterator[Row]:
+def _one_sample(draws: int) -> Iterator[Row]:
     """W8: L_1 and the one-sample ELBO, their gradients, and the mean of an ELBO with the analytic divergence."""
     for name in NETWORKS:
-        model, x, generator = small(name)
+        model, x, generator = _small(name)
         noise = model.draw_noise(1, IMAGES, generator)
-        elbo = textbook_bound(model, x, noise)[0]
+        elbo = _textbook_bound(model, x, noise)[0]
         expected = _gradient(-elbo.mean(), model)
         value = backward("iwae", model, x, noise)
         found = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
         yield _row("W8", name, "value", _relative(value, elbo.detach()))
         yield _row("W8", name, "gradient", _relative(found, expected))
-    model, x, generator = small("one layer")
+    model, x, generator = _small("one layer")
     with torch.no_grad():
         sampled = bound_of_groups(model.log_weights(x, model.draw_noise(draws, IMAGES, generator)), 1)
         mean, log_std = model.encoder[0](x)
@@ -75,10 +87,10 @@ def one_sample(draws: int) -> Iterator[Row]:
     yield _row("W8", "one layer", "analytic divergence", abs(float(one.mean() - other.mean())) / (3 * error))
 
 
-def gradient_of_proposal() -> Iterator[Row]:
+def _gradient_of_proposal() -> Iterator[Row]:
     """W9: gradient of L_k by autograd, as the weighted sum and by central differences; and a form that is wrong."""
     for name in NETWORKS:
-        model, x, generator = small(name)
+        model, x, generator = _small(name)
         noise = model.draw_noise(K, IMAGES, generator)
         bound = -importance_bound(model.log_weights(x, noise)).mean()
         exact = _gradient(bound, model)
@@ -118,7 +130,7 @@ def _differences(model: DeepGaussianAutoencoder, x: Tensor, noise: list[Tensor])
     return torch.tensor(found, dtype=torch.float64)
 
 
-def toy_bounds(repeats: int) -> tuple[list[Row], list[Row]]:
+def _toy_bounds(repeats: int) -> tuple[list[Row], list[Row]]:
     """W1 on a model whose log p(x) is known: what L_k exceeds it by, and what the gap fails to shrink by, past 3 s.e.
 
     Every k has draws of its own.

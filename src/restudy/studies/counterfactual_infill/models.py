@@ -1,19 +1,22 @@
-"""Scenes with a known object: a Fashion-MNIST object at a random place on a textured ground."""
+"""Scenes with a known object, the classifier that is explained, and the nets of a seed as later stages take them up."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from restudy.data import fashion_mnist, photos
+from restudy.methods.infilling import Blur, Constant, Generative, Infiller, Known, Local, RandomColour, Regression
+from restudy.methods.infilling.nets import ConditionalVae, Generator
 from restudy.methods.models import derive_seed
 
+NETS = ("classifier", "second", "vae", "gan", "judge")
 TEXTURES = ("brick", "grass", "gravel")
 GROUND_MEAN, GROUND_SPREAD = 0.35, 0.12
 SILHOUETTE = 0.1
@@ -44,35 +47,20 @@ class Scenes:
         return len(self.labels)
 
     def to(self, device: str) -> Scenes:
-        """The same on a device."""
+        """Move the scenes to a device."""
         return Scenes(*(part.to(device) for part in vars(self).values()))
 
     def squares(self) -> Tensor:
-        """Bool (N, 1, S, S): the square that holds the object; its shape says nothing of the class."""
+        """Mark the square that holds the object, bool (N, 1, S, S); its shape says nothing of the class."""
         return square_masks(self.corners, self.images.shape[-1] // 2, self.images.shape[-1])
 
 
 def square_masks(corners: Tensor, side: int, canvas: int) -> Tensor:
-    """Bool (N, 1, canvas, canvas), true on squares of `side` pixels whose top left corners are given, int64 (N, 2)."""
+    """Mark squares of `side` pixels by their top left corners, int64 (N, 2): bool (N, 1, canvas, canvas)."""
     place = torch.arange(canvas, device=corners.device)
     rows = (place >= corners[:, :1]) & (place < corners[:, :1] + side)
     columns = (place >= corners[:, 1:]) & (place < corners[:, 1:] + side)
     return (rows[:, :, None] & columns[:, None, :])[:, None]
-
-
-def empty_squares(scenes: Scenes, seed: int) -> Tensor:
-    """Bool (N, 1, S, S): a square of side S / 4 that touches the object's square nowhere."""
-    canvas = scenes.images.shape[-1]
-    side, taken = canvas // 4, canvas // 2
-    generator = np.random.default_rng(derive_seed(seed, "empty squares"))
-    corners = []
-    for top, left in scenes.corners.tolist():
-        while True:
-            y, x = generator.integers(0, canvas - side + 1, 2)
-            if y + side <= top or y >= top + taken or x + side <= left or x >= left + taken:
-                corners.append((int(y), int(x)))
-                break
-    return square_masks(torch.tensor(corners, device=scenes.corners.device), side, canvas)
 
 
 def make(part: str, count: int, canvas: int, classes: Sequence[int], seed: int, purpose: str) -> Scenes:
@@ -98,13 +86,8 @@ def make(part: str, count: int, canvas: int, classes: Sequence[int], seed: int, 
         place = np.s_[i, top : top + side, left : left + side]
         masks[place] = shown > SILHOUETTE
         images[place] = np.where(masks[place], 0.25 + 0.75 * shown, images[place])
-    return Scenes(
-        torch.from_numpy(images)[:, None],
-        torch.from_numpy(grounds)[:, None],
-        torch.from_numpy(masks)[:, None],
-        torch.from_numpy(places),
-        torch.from_numpy(corners.astype(np.int64)),
-    )
+    pictures = (torch.from_numpy(part)[:, None] for part in (images, grounds, masks))
+    return Scenes(*pictures, torch.from_numpy(places), torch.from_numpy(corners.astype(np.int64)))
 
 
 @cache
@@ -142,3 +125,92 @@ def _grounds(generator: np.random.Generator, part: str, count: int, canvas: int)
         crop = texture[top : top + canvas, left : left + canvas]
         found[i] = crop[:, ::-1] if generator.random() < 0.5 else crop
     return found
+
+
+class SceneCNN(nn.Module):
+    """Four 3 x 3 convolutions with ReLU, two max-pools, the largest activation over all places, logits.
+
+    Inputs (N, 1, S, S) in [0, 1], logits (N, classes). The pooling over places makes it blind to where the object lies,
+    away from the borders. `channels` of the first convolution; the others have 3, 6 and 8 times as many. `seed`
+    determines the weights.
+    """
+
+    def __init__(self, classes: int, channels: int = 8, *, seed: int = 0) -> None:
+        super().__init__()
+        c = channels
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(derive_seed(seed, "scene cnn"))
+            self.body = nn.Sequential(
+                *(nn.Conv2d(1, c, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
+                *(nn.Conv2d(c, 3 * c, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
+                *(nn.Conv2d(3 * c, 6 * c, 3, padding=1), nn.ReLU()),
+                *(nn.Conv2d(6 * c, 8 * c, 3, padding=1), nn.ReLU()),
+            )
+            self.logits = nn.Linear(8 * c, classes)
+
+    def features(self, inputs: Tensor) -> Tensor:
+        """Return the layer below the logits, (N, 8 * channels), not negative."""
+        found: Tensor = self.body((inputs - 0.4) * 4.0)
+        return found.amax((2, 3))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Map scenes (N, 1, S, S) to logits (N, classes)."""
+        logits: Tensor = self.logits(self.features(inputs))
+        return logits
+
+
+def painter(name: str, channels: int) -> ConditionalVae | Generator:
+    """Build an untrained generative in-filler."""
+    return ConditionalVae(channels) if name == "vae" else Generator(channels)
+
+
+@dataclass(frozen=True)
+class Nets:
+    """What stage `train` made for a seed; `second` is the classifier whose features measure distances."""
+
+    classifier: SceneCNN
+    second: SceneCNN
+    vae: ConditionalVae
+    gan: Generator
+    judge: Generator
+    canvas: int
+    classes: tuple[int, ...]
+    mean: float
+
+    def infiller(self, name: str, grounds: Tensor | None = None) -> Infiller:
+        """Return an in-filler by name; `ground` is the scene without its object, `grounds` (N, 1, S, S)."""
+        if name == "ground" and grounds is not None:
+            return Known(grounds)
+        made: dict[str, Infiller] = {
+            "zeros": Constant(0.0),
+            "mean": Constant(self.mean),
+            "blur": Blur(self.canvas / 7),
+            "noise": RandomColour(),
+            "local": Local(self.canvas // 8 * 2 + 1),
+            "vae": Generative(self.vae),
+            "gan": Generative(self.gan),
+            "judge": Regression(self.judge),
+        }
+        return made[name]
+
+
+def under(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Choose the tensors whose names begin so, by the rest of their names."""
+    return {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
+
+
+def load_nets(weights: Mapping[str, Tensor], seed: int, device: str) -> Nets:
+    """Restore the nets of a seed from the tensors of stage `train`; sizes are read off the shapes."""
+    mine = under(weights, f"s{seed}/")
+    states = {net: under(mine, f"{net}/") for net in NETS}
+    classes = tuple(mine["classes"].tolist())
+    built: dict[str, nn.Module] = {
+        "classifier": SceneCNN(len(classes), len(states["classifier"]["body.0.weight"])),
+        "second": SceneCNN(len(classes), len(states["second"]["body.0.weight"])),
+    }
+    for name in ("vae", "gan", "judge"):
+        built[name] = painter(name, len(states[name]["surroundings.first.weight"]))
+    for name, net in built.items():
+        net.load_state_dict(states[name])
+        net.eval().requires_grad_(False).to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return Nets(**built, canvas=int(mine["canvas"]), classes=classes, mean=float(mine["mean"]))  # type: ignore[arg-type]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import pyarrow as pa
 import torch
 from torch import Tensor, nn
 
@@ -14,9 +13,8 @@ from restudy.methods.infilling import Constant, Settings, fido, log_odds
 from restudy.methods.infilling.concrete import concrete_sample, pixel_logits
 from restudy.methods.infilling.objectives import Objective, objective_score, penalised_area, saliency
 from restudy.methods.models import derive_seed
-from restudy.studies.counterfactual_infill.nets import SceneCNN
-from restudy.studies.counterfactual_infill.scenes import make
-from restudy.studies.counterfactual_infill.tidy import IDENTITIES
+
+from .models import SceneCNN, make
 
 OBJECTIVES: tuple[Objective, ...] = ("sdr", "ssr")
 PENALTY = 0.3
@@ -34,17 +32,19 @@ class _Linear(nn.Module):
         return images.flatten(1) @ self.weights.T
 
 
-def check_program(context: Context, *, problems: int, points: int, images: int, iterations: int) -> Outputs:
-    """Compare with enumeration, and a batch with a loop; returns `identities`, deviations from what must hold.
+def check(context: Context, *, problems: int, points: int, images: int, iterations: int) -> Outputs:
+    """Compare the program with enumeration, and a batch with a loop.
 
-    `problems`: random images of 2 x 2 pixels. `points`: quantiles at which the Concrete distribution is looked at.
-    `images`, `iterations`: masks that are optimised together and one by one.
+    Args:
+        problems: random images of 2 x 2 pixels.
+        points: quantiles at which the Concrete distribution is looked at.
+        images, iterations: masks that are optimised together and one by one.
     """
     rows = [_row("objective", f"problem {i}", *found) for i in range(problems) for found in _enumerated(i)]
     rows += [_row("concrete", f"theta {theta:g}", "law", _law(theta, points)) for theta in (0.01, 0.1, 0.5, 0.9)]
     rows += [_row("sign", objective, "inside minus outside", v) for objective, v in _signs()]
     rows += [_row("batch", f"image {i}", "1 - IoU", v) for i, v in enumerate(_batch_and_loop(images, iterations))]
-    return {"identities": pa.Table.from_pylist(rows, schema=IDENTITIES)}
+    return {"identities": rows}
 
 
 def _row(claim: str, case: str, metric: str, value: float) -> dict[str, Any]:
