@@ -39,14 +39,15 @@ def held_out(halves: tuple[Array, Array]) -> float:
     return float(np.mean(found))
 
 
+def best_held_out(rows: pa.Table) -> BySeed:
+    """By seed: hits / count of the head that is best on one half of the sentences, on the other half."""
+    own = {seed: where(rows, seed=seed) for seed in levels(rows)}
+    return {seed: held_out((shares(where(r, half=0)), shares(where(r, half=1)))) for seed, r in own.items()}
+
+
 def position(tables: Tables, arm: str, offset: int, weighting: str = "weight") -> BySeed:
     """By seed: share of queries at which the best head looks at an offset, head chosen on the other half."""
-    rows = where(tables["positions"], arm=arm, offset=offset, weighting=weighting)
-    found: BySeed = {}
-    for seed in levels(rows):
-        own = where(rows, seed=seed)
-        found[seed] = held_out((shares(where(own, half=0)), shares(where(own, half=1))))
-    return found
+    return best_held_out(where(tables["positions"], arm=arm, offset=offset, weighting=weighting))
 
 
 def margins(tables: Tables, arm: str, trees: str, seed: int) -> dict[tuple[str, str], tuple[Array, Array]]:
