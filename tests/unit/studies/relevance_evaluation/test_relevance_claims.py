@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from tests.examples import tables, verdict
 
-from restudy.studies.relevance_evaluation.areas import krippendorff_alpha
-from restudy.studies.relevance_evaluation.tidy import ranks, spearman
+from restudy.studies.relevance_evaluation.statistics import krippendorff_alpha, ranks
 from restudy.tables import relabel
 
 SLUG = "relevance_evaluation"
@@ -26,10 +25,8 @@ def test_a_map_of_the_image_alone_that_wins_stops_the_claim() -> None:
     assert found.verdict == "inconclusive", found.text
 
 
-def test_ranks_and_spearman() -> None:
+def test_ranks() -> None:
     assert ranks(np.array([[3.0, 1.0, 3.0, 0.0]])).tolist() == [[3.5, 2.0, 3.5, 1.0]]
-    assert spearman(np.array([1, 2, 3, 4]), np.array([1, 4, 9, 16])) == pytest.approx(1.0)
-    assert np.isnan(spearman(np.ones(4), np.arange(4)))
 
 
 def test_krippendorff_alpha() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import pyarrow as pa
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -16,8 +15,8 @@ from torch import Tensor, nn
 from restudy.bench.context import Context, Outputs
 from restudy.methods.models import SmallCNN
 from restudy.methods.relevance import attribute, conservation
-from restudy.studies.relevance_evaluation.nets import without_biases
-from restudy.studies.relevance_evaluation.tidy import IDENTITIES
+
+from .experiment import Row, without_biases
 
 TINY = 1e-12
 """Stabiliser of the identities, in float64: below every denominator that matters, above 0."""
@@ -69,9 +68,9 @@ def architectures() -> dict[str, nn.Module]:
     return {name: without_biases(_random_gains(model)).double().eval() for name, model in found.items()}
 
 
-def check_identities(context: Context, *, images: int) -> Outputs:
+def check(context: Context, *, images: int) -> Outputs:
     """Conservation, layer by layer and end to end, and the identity with gradient x input; returns `identities`."""
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     generator = torch.Generator().manual_seed(0)
     inputs = torch.rand(images, 3, 32, 32, generator=generator, dtype=torch.float64)
     for name, model in architectures().items():
@@ -84,10 +83,10 @@ def check_identities(context: Context, *, images: int) -> Outputs:
             gap = float((relevance - product).abs().max() / product.abs().max())
             rows.append({"model": name} | _row("I1", "lrp_epsilon", "all", "gradient_x_input", gap))
     rows += [{"model": "neuron"} | row for row in neuron_rows()]
-    return {"identities": pa.Table.from_pylist(rows, schema=IDENTITIES)}
+    return {"identities": rows}
 
 
-def conservation_rows(model: nn.Module, inputs: Tensor, target: Tensor) -> Iterator[dict[str, Any]]:
+def conservation_rows(model: nn.Module, inputs: Tensor, target: Tensor) -> Iterator[Row]:
     """S7, S8: gaps of the epsilon rule, and of the alpha-beta rule where contributions of both signs meet."""
     for rule, options in RULES.items():
         found = conservation(model, inputs, target, rule, options)
@@ -100,7 +99,7 @@ def conservation_rows(model: nn.Module, inputs: Tensor, target: Tensor) -> Itera
             yield _row("S8", rule, "all", "one_sided_share", float(found.one_sided_share().max()))
 
 
-def neuron_rows() -> Iterator[dict[str, Any]]:
+def neuron_rows() -> Iterator[Row]:
     """S9: a neuron whose inputs nearly cancel; relevance 1 arrives. Without a stabiliser its inputs get huge shares."""
     layer = nn.Conv2d(2, 1, 1, bias=False).double()
     x = torch.tensor([1.0, 1.0], dtype=torch.float64).view(1, 2, 1, 1)
