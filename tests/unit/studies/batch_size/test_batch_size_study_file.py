@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from restudy.catalog import study
-from restudy.studies.batch_size.drawing import NAMES
-from restudy.studies.batch_size.workloads import parse
+from restudy.studies.batch_size.figures import NAMES
+from restudy.studies.batch_size.models import parse
 
 STUDY = study("batch_size")
 DEFAULTS = {name: schema["default"] for name, schema in STUDY.file.parameters["sweep"].items()}

@@ -1,8 +1,14 @@
-"""Stage `sweep`: search at every batch size, then the best trials again and trials by rule, with the noise scale."""
+"""Search at every batch size, then the best trials again and trials by rule; the noise scale; the time of a step.
+
+Stage `sweep`: `measurements` holds every measured step of every trial, `trials` what each trial came to, `boxes` the
+searched ranges, `noise` squared gradient norms along the best trial of the smallest batch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,25 +17,27 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import torch
+from torch import nn
 
 from restudy.bench.context import Context, Outputs
 from restudy.errors import ConfigError
 from restudy.methods.models import derive_seed
-from restudy.methods.sweeps import best_errors, first_steps
-from restudy.methods.sweeps.search import Range
-from restudy.methods.sweeps.trainer import Result, Run, Task, Trial, train_stack
+from restudy.methods.sweeps import best_errors, first_steps, steps_to_result
+from restudy.methods.sweeps.gradients import squared_norms
+from restudy.methods.sweeps.programs import Program, build
+from restudy.methods.sweeps.search import Range, sobol
+from restudy.methods.sweeps.trainer import METRICS, Result, Run, Task, Trial, train_stack
 from restudy.methods.training import keep_freed_memory
-from restudy.studies.batch_size.follow import best_of, follow_ups, noise_look
-from restudy.studies.batch_size.tidy import BOXES, MEASUREMENTS, NOISE, TRIALS
-from restudy.studies.batch_size.workloads import (
-    Workload,
-    draw_trials,
-    load,
-    make_model,
-    parse,
-    searched,
-    step_budget,
-)
+
+from .models import CLASSES, Workload, draw_trials, load, make_model, parse, searched, step_budget
+
+Row = dict[str, Any]
+TIMED = "fashion-mlp64-sgd"
+MEASUREMENTS = ("workload", "seed", "kind", "batch_size", "trial_id", "step", "status", *METRICS)
+RERUN, FROZEN, LINEAR, SQUARE_ROOT = 100, 200, 300, 400
+"""First trial number of each kind; searches have lower numbers."""
+EXPONENTS = {"linear": 1.0, "square_root": 0.5}
 
 
 @dataclass(frozen=True)
@@ -67,7 +75,7 @@ class Plan:
         return train_stack(make, trials, self.task, run, checkpoint=path, look=look)
 
 
-def run_sweep(
+def sweep(
     context: Context,
     *,
     workload: str,
@@ -118,12 +126,8 @@ def run_sweep(
         _follow(plan, best, reruns, line_trials, (noise_looks, noise_batch, noise_pieces), found)
         where = {"workload": workload, "seed": seed}
         found["boxes"] += [{**where, "metric": name, "low": r.low, "high": r.high} for name, r in box.items()]
-    return {
-        "measurements": pa.concat_tables(found["measurements"]),
-        "trials": pa.Table.from_pylist(found["trials"], schema=TRIALS),
-        "boxes": pa.Table.from_pylist(found["boxes"], schema=BOXES),
-        "noise": pa.Table.from_pylist(found["noise"], schema=NOISE),
-    }
+    columns = {name: [value for part in found["measurements"] for value in part[name]] for name in MEASUREMENTS}
+    return {**found, "measurements": columns}
 
 
 def _search(plan: Plan, count: int, found: dict[str, list[Any]]) -> dict[int, tuple[Trial, float]]:
@@ -181,8 +185,7 @@ def _record(
     count = table.num_rows
     ids = table["trial_id"].to_pylist()
     columns = {"workload": [plan.name] * count, "seed": [plan.seed] * count, "kind": [named[i][0] for i in ids]}
-    columns |= {name: table[name] for name in table.column_names}
-    found["measurements"].append(pa.table([columns[n] for n in MEASUREMENTS.names], schema=MEASUREMENTS))
+    found["measurements"].append(columns | {"batch_size": [batch_size] * count} | table.to_pydict())
     steps = {f"steps_{name}": first_steps(table, goal) for name, goal in plan.goals.items() if name != "stated"}
     steps["steps"] = first_steps(table, plan.goals["stated"])
     steps["steps_test"] = first_steps(table, plan.goals["stated"], metric="test_error")
@@ -202,3 +205,107 @@ def _record(
 
 def _of(table: pa.Table, trial_id: int) -> float:
     return float(table["steps"][table["trial_id"].to_pylist().index(trial_id)].as_py())
+
+
+def best_of(measurements: pa.Table, trials: Sequence[Trial], goal: float) -> tuple[Trial, float] | None:
+    """The trial of one batch size that reached the goal first, with its steps; else the one of least error, with NaN.
+
+    None when every trial diverged.
+    """
+    row = steps_to_result(measurements, goal).to_pylist()[0]
+    number, steps = row["trial_id"], row["steps"]
+    if number is None:
+        least = best_errors(measurements).to_pylist()
+        if not least:
+            return None
+        number = least[0]["trial_id"]
+    return next(t for t in trials if t.trial_id == number), float(steps)
+
+
+def follow_ups(
+    best: Mapping[int, tuple[Trial, float]],
+    smallest: int,
+    batch_size: int,
+    seed: int,
+    reruns: int,
+    line_trials: int,
+    box: Mapping[str, Range],
+) -> dict[int, tuple[str, Trial]]:
+    """The trials that follow at a batch size: number -> kind and trial.
+
+    `rerun`: the rates of its best trial, other weights and order of the data. `frozen`: the rates of the best trial of
+    the smallest batch. `linear`, `square_root`: the effective learning rate that the rule predicts from the smallest
+    batch, with the momentum searched anew (Sobol), as many trials as `line_trials`.
+    """
+    own, base = best[batch_size][0], best[smallest][0]
+    found: dict[int, tuple[str, Trial]] = {}
+
+    def add(kind: str, first: int, i: int, rate: float, momentum: float) -> None:
+        number = first + i
+        found[number] = (kind, Trial(number, rate, momentum, derive_seed(seed, "init", "follow", i)))
+
+    for i in range(reruns):
+        add("rerun", RERUN, i, own.learning_rate, own.momentum)
+    if batch_size == smallest:
+        return found
+    for i in range(reruns):
+        add("frozen", FROZEN, i, base.learning_rate, base.momentum)
+    if line_trials:
+        ranges = {"one_minus_momentum": box["one_minus_momentum"]}
+        rest = sobol(ranges, line_trials, derive_seed(seed, "line", batch_size) % 2**32)["one_minus_momentum"]
+        for kind, first in (("linear", LINEAR), ("square_root", SQUARE_ROOT)):
+            effective = base.learning_rate / (1 - base.momentum) * (batch_size / smallest) ** EXPONENTS[kind]
+            for i in range(line_trials):
+                add(kind, first, i, effective * float(rest[i]), 1 - float(rest[i]))
+    return found
+
+
+def noise_look(
+    model: nn.Module, task: Task, seed: int, batch: int, pieces: int, trial_id: int
+) -> Callable[[int, Program, Sequence[int]], tuple[float, float] | None]:
+    """A function for `train_stack(look=...)`: |g|^2 of small and big batches at the weights of one trial.
+
+    Examples are drawn with replacement from the training set, which is the population here. None once the trial has
+    diverged.
+    """
+    inputs, labels = task.train
+
+    def look(step: int, program: Program, alive: Sequence[int]) -> tuple[float, float] | None:
+        if trial_id not in alive:
+            return None
+        generator = torch.Generator().manual_seed(derive_seed(seed, "noise", step))
+        drawn = torch.randint(len(labels), (batch,), generator=generator).to(labels.device)
+        own = program.parameters(alive.index(trial_id))
+        norms = squared_norms(model, own, inputs[drawn], labels[drawn], pieces=pieces)
+        return norms if all(math.isfinite(n) for n in norms) else (np.nan, np.nan)
+
+    return look
+
+
+def timing(
+    context: Context, *, seeds: Sequence[int], timed_batch_sizes: Sequence[int], timed_steps: int, side: int
+) -> Outputs:
+    """Return `timings`: median CPU seconds of a step of one MLP with plain SGD, random inputs, one thread."""
+    keep_freed_memory()
+    rows: list[Row] = []
+    for seed in seeds:
+        for batch_size in timed_batch_sizes:
+            value = median_step(batch_size, timed_steps, side, seed, context.device)
+            at = {"seed": seed, "batch_size": batch_size, "metric": "cpu_per_step", "unit": "seconds"}
+            rows.append({**at, "value": value})
+    return {"timings": rows}
+
+
+def median_step(batch_size: int, steps: int, side: int, seed: int, device: str = "cpu") -> float:
+    """Median process CPU time of a step, in seconds."""
+    model = make_model(parse(TIMED), side, derive_seed(seed, "timing")).to(device)
+    program = build([model], "sgd", torch.tensor([0.01]), torch.tensor([0.0]))
+    generator = torch.Generator().manual_seed(derive_seed(seed, "timed batch"))
+    x = torch.randn(batch_size, side * side, generator=generator).to(device)
+    y = torch.randint(CLASSES, (batch_size,), generator=generator).to(device)
+    found = []
+    for _ in range(steps + 5):
+        start = time.process_time()
+        program.step(x, y)
+        found.append(time.process_time() - start)
+    return float(np.median(found[5:]))
