@@ -7,12 +7,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from restudy.catalog import study
 from restudy.claims import StudyVerdicts, judge_study, load_claims
+from restudy.results.columns import table_from
 from restudy.studies import head_pruning
-from restudy.studies.head_pruning import statistics, tidy
+from restudy.studies.head_pruning import statistics
 from restudy.studies.head_pruning.measures import PAIRS
 
 FOLDER = Path(head_pruning.__file__).parent
+COLUMNS = {n: c for stage in study("head_pruning").file.stages.values() for n, c in stage.tables.items()}
 SEEDS, LAYERS, HEADS = 6, 3, 8
 PENALTIES = (0.005, 0.01, 0.02)
 PLACES = [(layer, head) for layer in range(LAYERS) for head in range(HEADS)]
@@ -33,7 +36,7 @@ def identities() -> pa.Table:
         for check, value in CHECKS.items()
         for i in range(3)
     ]
-    return pa.Table.from_pylist(rows, schema=tidy.IDENTITIES)
+    return table_from(rows, COLUMNS["identities"])
 
 
 def gates() -> pa.Table:
@@ -57,7 +60,7 @@ def gates() -> pa.Table:
                         {"seed": seed, "arm": "all", "penalty": 0.03, "kind": kind, "layer": layer, "head": head}
                         | {"log_alpha": 4.0 if kept else -4.0, "gate": abs(float(kept) - generator.uniform(0, 0.02))}
                     )
-    return pa.Table.from_pylist(rows, schema=tidy.GATES)
+    return table_from(rows, COLUMNS["gates"])
 
 
 def gate_paths() -> pa.Table:
@@ -69,7 +72,7 @@ def gate_paths() -> pa.Table:
         for layer, head in PLACES
         for step in (100, 200)
     ]
-    return pa.Table.from_pylist(rows, schema=tidy.GATE_PATHS)
+    return table_from(rows, COLUMNS["gate_paths"])
 
 
 # arm, tuned -> cross-entropy, BLEU (None: not translated)
@@ -99,7 +102,7 @@ def scores() -> pa.Table:
             if bleu is not None:
                 value = bleu + shared + generator.normal(0, 0.05)
                 rows.append(where | {"metric": "bleu", "value": value, "unit": "BLEU"})
-    return pa.Table.from_pylist(rows, schema=tidy.SCORES)
+    return table_from(rows, COLUMNS["scores"])
 
 
 def heads() -> pa.Table:
@@ -123,7 +126,7 @@ def heads() -> pa.Table:
                     | {"metric": metric, "value": value, "unit": "1"}
                     for metric, value in found.items()
                 ]
-    return pa.Table.from_pylist(rows, schema=tidy.HEADS)
+    return table_from(rows, COLUMNS["heads"])
 
 
 def quality() -> pa.Table:
@@ -136,7 +139,7 @@ def quality() -> pa.Table:
         for arm in ("relative", "sinusoid", "untrained")
         for metric, value in values.items()
     ]
-    return pa.Table.from_pylist(rows, schema=tidy.QUALITY)
+    return table_from(rows, COLUMNS["quality"])
 
 
 def positions() -> pa.Table:
@@ -155,7 +158,7 @@ def positions() -> pa.Table:
                                 | {"half": half, "offset": offset, "count": 1000.0}
                                 | {"hits": float(round(1000 * share + generator.normal(0, 5)))}
                             )
-    return pa.Table.from_pylist(rows, schema=tidy.POSITIONS)
+    return table_from(rows, COLUMNS["positions"])
 
 
 def relations() -> pa.Table:
@@ -174,7 +177,7 @@ def relations() -> pa.Table:
                                 | {"direction": direction, "layer": layer, "head": head, "half": half, "count": 500.0}
                                 | {"hits": float(round(500 * (0.8 if real else 0.2) + generator.normal(0, 4)))}
                             )
-    return pa.Table.from_pylist(rows, schema=tidy.RELATIONS)
+    return table_from(rows, COLUMNS["relations"])
 
 
 def baselines() -> pa.Table:
@@ -187,7 +190,7 @@ def baselines() -> pa.Table:
         for half in (0, 1)
         for offset, hits in ((1, 200.0), (2, 120.0 + half), (-1, 90.0))
     ]
-    return pa.Table.from_pylist(rows, schema=tidy.BASELINES)
+    return table_from(rows, COLUMNS["baselines"])
 
 
 def rare() -> pa.Table:
@@ -204,7 +207,7 @@ def rare() -> pa.Table:
                         rows.append(
                             place | {"within": within, "hits": 1000 * share, "count": 1000.0, "expected": 65.0 * within}
                         )
-    return pa.Table.from_pylist(rows, schema=tidy.RARE)
+    return table_from(rows, COLUMNS["text_rare"])
 
 
 def everything() -> dict[str, pa.Table]:
@@ -213,7 +216,7 @@ def everything() -> dict[str, pa.Table]:
     return {
         "identities": identities(),
         **shared,
-        **{f"{tidy.TEXT}{n}": t for n, t in shared.items()},
+        **{f"{statistics.TEXT}{n}": t for n, t in shared.items()},
         "text_rare": rare(),
     }
 
