@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from restudy.nulls import Null, changed, in_turn, replaced
-from restudy.studies.head_pruning.statistics import TEXT, of_text
 from restudy.tables import Array, arrays, relabel, with_column
+
+from .statistics import TEXT, of_text
 
 
 def renamed(table: str, one: str, other: str) -> Null:

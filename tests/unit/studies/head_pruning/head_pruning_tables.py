@@ -12,7 +12,7 @@ from restudy.claims import StudyVerdicts, judge_study, load_claims
 from restudy.results.columns import table_from
 from restudy.studies import head_pruning
 from restudy.studies.head_pruning import statistics
-from restudy.studies.head_pruning.measures import PAIRS
+from restudy.studies.head_pruning.statistics import PAIRS
 
 FOLDER = Path(head_pruning.__file__).parent
 COLUMNS = {n: c for stage in study("head_pruning").file.stages.values() for n, c in stage.tables.items()}
