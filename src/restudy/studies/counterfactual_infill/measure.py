@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import torch
 from scipy.stats import rankdata
 from torch import Tensor
@@ -32,10 +31,11 @@ from restudy.methods.infilling.regions import (
 )
 from restudy.methods.models import derive_seed
 from restudy.methods.training import keep_freed_memory
-from restudy.studies.counterfactual_infill.nets import Nets, load_nets
-from restudy.studies.counterfactual_infill.scenes import Scenes
-from restudy.studies.counterfactual_infill.tidy import AGREEMENT, BOXES, CURVES, MAPS, PICTURES
 
+from .experiment import picture_rows
+from .models import Nets, Scenes, load_nets, under
+
+SHOWN_PENALTY = 0.6
 THRESHOLDS = tuple(round(0.1 * i, 1) for i in range(1, 10))
 JUDGES = ("judge", "ground")
 MATRIX = ("mean", "blur", "noise", "vae", "gan")
@@ -50,7 +50,7 @@ Map = tuple[Where, Tensor, Tensor | None]
 """What it is, saliency (N, 1, S, S), and the grid it comes from (N, 1, g, g), None for maps that are no masks."""
 
 
-def measure_maps(
+def measure(
     context: Context, *, seeds: Sequence[int], tuning_images: int, draws: int, window: int, stride: int, examples: int
 ) -> Outputs:
     """Measure every map of stage `explain`, and those of gradient, occlusion and a random order.
@@ -61,11 +61,11 @@ def measure_maps(
     """
     keep_freed_memory()
     tables: dict[str, list[dict[str, Any]]] = {n: [] for n in ("maps", "boxes", "curves", "agreement", "pictures")}
-    stored = context.tensors("masks")
+    stored, kept = context.tensors("masks"), slice(tuning_images, tuning_images + examples)
     for seed in seeds:
         nets = load_nets(context.tensors("weights"), seed, context.device)
-        mine = {key.removeprefix(f"s{seed}/"): value for key, value in stored.items() if key.startswith(f"s{seed}/")}
-        scenes = Scenes(**{n: mine[f"scenes/{n}"] for n in Scenes.__annotations__}).to(context.device)
+        mine = under(stored, f"s{seed}/")
+        scenes = Scenes(**under(mine, "scenes/")).to(context.device)
         judge = _Judge(nets, scenes, seed, tuning_images, draws)
         masks = list(_stored_maps(mine, nets.canvas, context.device))
         for where, shown, grid in [*masks, *_other_maps(nets, scenes, seed, window, stride)]:
@@ -77,12 +77,13 @@ def measure_maps(
                 where | {"fraction": f, "log_odds": v}
                 for f, v in zip(judge.fractions.tolist(), curve[tuning_images:].mean(0).tolist(), strict=True)
             ]
-            tables["pictures"] += _pictures(where, shown, tuning_images, examples)
+            if seed == 0 and not where["restart"] and where["penalty"] in (0.0, SHOWN_PENALTY):
+                names = {"row": where["method"], "column": where["infiller"]}
+                tables["pictures"] += picture_rows(shown[kept], tuning_images, **names)
         tables["agreement"] += [{"seed": seed} | row for row in _agreement(mine)]
-        scene = {"seed": seed, "method": "scene", "infiller": "", "restart": 0, "penalty": 0.0}
-        tables["pictures"] += _pictures(scene, scenes.images, tuning_images, examples)
-    schemas = {"maps": MAPS, "boxes": BOXES, "curves": CURVES, "agreement": AGREEMENT, "pictures": PICTURES}
-    return {name: pa.Table.from_pylist(rows, schema=schemas[name]) for name, rows in tables.items()}
+        if seed == 0:
+            tables["pictures"] += picture_rows(scenes.images[kept], tuning_images, row="scene", column="")
+    return tables
 
 
 def _unit(metric: str) -> str:
@@ -145,7 +146,6 @@ class _Judge:
             found |= self._mask_metrics(where, shown, grid)
         return found, curves["judge"]
 
-    @torch.no_grad()
     def _mask_metrics(self, where: Where, shown: Tensor, grid: Tensor) -> dict[str, Tensor]:
         region = (shown > 0.5).float()
         shape = [parts_and_perimeter(mask) for mask in (region[:, 0] > 0).cpu().numpy()]
@@ -220,14 +220,3 @@ def _agreement(mine: dict[str, Tensor]) -> Iterator[dict[str, Any]]:
                 value = float("nan") if constant else float(np.corrcoef(*ranks)[0, 1])
                 where = {"penalty": penalty, "image": image, "pair": pair}
                 yield where | {"metric": "spearman", "value": value, "unit": "1"}
-
-
-def _pictures(where: Where, shown: Tensor, first: int, examples: int) -> list[dict[str, Any]]:
-    """Maps of the first test images of seed 0 at the penalty .6, and those that have no penalty."""
-    if where["seed"] != 0 or where["restart"] or where["penalty"] not in (0.0, 0.6):
-        return []
-    return [
-        {"seed": where["seed"], "image": first + i, "row": where["method"], "column": where["infiller"]}
-        | {"side": shown.shape[-1], "values": shown[first + i].flatten().detach().cpu().numpy()}
-        for i in range(min(examples, len(shown) - first))
-    ]

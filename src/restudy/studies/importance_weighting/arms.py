@@ -53,11 +53,13 @@ class Arm:
 def parse_swap(name: str) -> tuple[Arm, Arm]:
     """Read `vae_k1_then_iwae_k10`: the run that is continued, and the objective and k of the continuation.
 
+    A run from scratch gives its arm twice.
+
     Raises:
         ConfigError: not two arms, or two that differ in more than objective and k.
     """
     before, _, after = name.partition(THEN)
-    one, other = Arm.parse(before), Arm.parse(after)
+    one, other = Arm.parse(before), Arm.parse(after or before)
     if (one.layers, one.fixed, one.images) != (other.layers, other.fixed, other.images):
         raise ConfigError(f"swap {name!r} changes more than the objective", remedy="use one architecture and one data")
     return one, other

@@ -6,7 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from restudy.nulls import Null, in_turn, next_seed, replaced
-from restudy.studies.importance_weighting.statistics import (
+from restudy.tables import Tables, relabel, with_column
+
+from .statistics import (
     FEW,
     FEW_FIXED,
     FIXED,
@@ -18,7 +20,6 @@ from restudy.studies.importance_weighting.statistics import (
     VAE,
     resolved,
 )  # fmt: skip
-from restudy.tables import Tables, relabel, with_column
 
 
 def as_other(treatment: str, reference: str, *tables: str) -> Null:

@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from restudy.contrasts import Measure, Values, each, measure, per_seed
-from restudy.studies.importance_weighting.arms import THEN, Arm, largest_k, plain_arms
 from restudy.tables import Tables, by_seed, grouped, levels, ordered, where
+
+from .arms import THEN, Arm, largest_k, plain_arms
 
 ACTIVE = 0.01
 VAE, IWAE, VAE_K = "vae_k1", "iwae_k*", "vae_k*"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from head_pruning_tables import KEPT, everything
+from tests.examples import tables
+from tests.examples.head_pruning import KEPT
 
 from restudy.studies.head_pruning import figures
 from restudy.studies.head_pruning.statistics import of_text
 from restudy.tables import with_column
 
-TABLES = everything()
+TABLES = tables("head_pruning")
 
 
 def test_relation_bars_are_the_held_out_accuracies() -> None:
