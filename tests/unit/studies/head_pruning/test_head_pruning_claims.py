@@ -59,6 +59,6 @@ def test_gini_ranks_and_areas_by_hand() -> None:
 
 
 def test_kept_shares_and_penalties() -> None:
-    assert statistics.penalties(TABLES) == [0.005, 0.01, 0.02] and measures.main_penalty(TABLES) == 0.01
+    assert statistics.penalties(TABLES) == [0.005, 0.01, 0.02] and statistics.main_penalty(TABLES) == 0.01
     shares = statistics.pruned_share(TABLES)["value"].to_pylist()
     assert shares == pytest.approx([1 - len(KEPT) / (LAYERS * HEADS)] * len(shares), abs=0.03)
