@@ -15,7 +15,6 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from scipy.stats import rankdata
 
 from restudy.contrasts import Measure, Values, each, mean, measure, per_seed
 from restudy.tables import Tables, by_seed, levels, where
@@ -205,8 +204,9 @@ def gini_gain(metric: str) -> Measure:
 
 
 def ranks(values: Array) -> Array:
-    """Ranks from 0, ties share their mean."""
-    return np.asarray(rankdata(values) - 1, dtype=np.float64)
+    """Ranks (n,) from 0, ties share their mean."""
+    below, equal = (values[:, None] > values).sum(1), (values[:, None] == values).sum(1)
+    return np.asarray(below + (equal - 1) / 2, dtype=np.float64)
 
 
 def correlation(one: str, two: str, first_layer: int = 0) -> Measure:
