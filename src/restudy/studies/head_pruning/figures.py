@@ -13,8 +13,7 @@ from restudy.plotting.parts import Names, beside, dots, heat_map, panels
 from restudy.plotting.style import COLOURS, MARKERS
 from restudy.tables import Array, Tables, arrays, levels, ordered, where
 
-from . import measures
-from .statistics import TEXT
+from . import statistics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +36,7 @@ def either_track(draw: Callable[[Tables], Figure]) -> Callable[[Tables], Figure]
 
     @wraps(draw)
     def drawn(tables: Tables) -> Figure:
-        return draw({name.removeprefix(TEXT): table for name, table in tables.items()} | dict(tables))
+        return draw({name.removeprefix(statistics.TEXT): table for name, table in tables.items()} | dict(tables))
 
     return drawn
 
@@ -58,7 +57,7 @@ def confidence(tables: Tables) -> Figure:
 
 def _grid(table: pa.Table, arm: str, metric: str, seed: int) -> Array:
     """A metric of the encoder's heads, (layers, heads)."""
-    return measures.grid(where(table, arm=arm, kind="encoder", metric=metric, seed=seed))
+    return statistics.grid(where(table, arm=arm, kind="encoder", metric=metric, seed=seed))
 
 
 def _head_map(axis: Axes, values: Array, top: float = 1.0) -> Any:
@@ -122,16 +121,16 @@ def relations(tables: Tables) -> Figure:
     with panels(2.8) as (drawn, axes):
         axis: Axes = axes[0, 0]
         for (arm, trees, colour, label), aside in zip(cases, SIDE_BY_SIDE, strict=True):
-            for place, (relation, direction) in enumerate(measures.PAIRS):
+            for place, (relation, direction) in enumerate(statistics.PAIRS):
                 rows = where(tables["relations"], arm=arm, relation=relation, direction=direction, trees=trees)
-                values = [*measures.best_held_out(rows).values()]
+                values = [statistics.best_head(where(rows, seed=seed)) for seed in levels(rows)]
                 _bar(axis, place + aside, values, colour, None if place else label)
-        for place, (relation, direction) in enumerate(measures.PAIRS):
+        for place, (relation, direction) in enumerate(statistics.PAIRS):
             base = where(tables["baselines"], relation=relation, direction=direction, trees="given")
             own = [where(base, seed=seed) for seed in levels(base)]
-            level = np.mean([np.mean([measures.constant_offset(rows, half) for half in (0, 1)]) for rows in own])
+            level = np.mean([np.mean([statistics.constant_offset(rows, half) for half in (0, 1)]) for rows in own])
             _reference(axis, place, float(level), "best constant offset", linewidth=1.2)
-        names = [f"{r}\n{'head to dep.' if d == 'to_dependent' else 'dep. to head'}" for r, d in measures.PAIRS]
+        names = [f"{r}\n{'head to dep.' if d == 'to_dependent' else 'dep. to head'}" for r, d in statistics.PAIRS]
         axis.set_xticks(range(len(names)), names, fontsize=6)
         axis.set(ylabel="accuracy", ylim=(0, 1.02))
         axis.legend(fontsize=7, ncols=4, loc="upper center", bbox_to_anchor=(0.5, 1.14))
@@ -145,7 +144,7 @@ def functions(tables: Tables) -> Figure:
     before, after = [], []
     with panels(2.2, 1, len(seeds) + 1, width_ratios=[1] * len(seeds) + [1.6]) as (drawn, axes):
         for axis, seed in zip(axes[0, :-1], seeds, strict=True):
-            kept = measures.gates_of(tables, seed, "gate") > 0.5
+            kept = statistics.gates_of(tables, seed, "gate") > 0.5
             before.append(_roles(tables, "relative", seed))
             after.append(np.where(kept, _roles(tables, "pruned", seed), "shut"))
             _dots_by_function(axis, before[-1], kept)
@@ -169,7 +168,7 @@ def functions(tables: Tables) -> Figure:
 
 def _roles(tables: Tables, arm: str, seed: int) -> Array:
     """Function of each encoder head of a model, a key of `FUNCTIONS`, (layers, heads)."""
-    found = measures.functions(tables, arm, seed)
+    found = statistics.functions(tables, arm, seed)
     positional, syntactic = found["positional"], found["syntactic"]
     return np.select([positional & syntactic, positional, syntactic], ["both", "positional", "syntactic"], "none")
 
@@ -224,7 +223,7 @@ def kinds(tables: Tables) -> Figure:
     with panels(2.4, 1, 2) as (drawn, axes):
         left, right = axes[0]
         for place, kind in enumerate(KINDS):
-            _bar(left, place, [*measures.kept_share(tables, "all", kind).values()], COLOURS[place], kind, 0.6)
+            _bar(left, place, [*statistics.kept("all", kind).values(tables).values()], COLOURS[place], kind, 0.6)
         left.set_xticks(range(3), KINDS)
         left.set(ylabel="share of heads kept", ylim=(0, 1.02))
         for kind, colour, aside in zip(KINDS, COLOURS, SIDE_BY_SIDE, strict=False):
@@ -243,7 +242,7 @@ def kinds(tables: Tables) -> Figure:
 def gates(tables: Tables) -> Figure:
     """P(g = 0) over training, one line for each encoder head, at the middle lambda."""
     paths = where(tables["gate_paths"], arm="encoder")
-    rows = where(paths, seed=levels(paths)[0], penalty=measures.main_penalty({"gates": paths}))
+    rows = where(paths, seed=levels(paths)[0], penalty=statistics.main_penalty({"gates": paths}))
     with panels(2.2) as (drawn, axes):
         axis: Axes = axes[0, 0]
         for layer in levels(rows, "layer"):
@@ -263,8 +262,8 @@ def rare(tables: Tables) -> Figure:
     seeds = levels(tables["rare"])
     with panels(2.3, 1, 3, width_ratios=[1, 1, 2.2]) as (drawn, axes):
         for axis, arm in zip(axes[0, :2], ("relative", "untrained"), strict=True):
-            image = _head_map(axis, measures.rare_rates(tables, arm, "counted", 2, seeds[0])[0])
-            head = measures.relevant_head(tables, arm, seeds[0])
+            image = _head_map(axis, statistics.rare_rates(tables, arm, "counted", 2, seeds[0])[0])
+            head = statistics.relevant_head(tables, arm, seeds[0])
             axis.plot(head, 0, "o", markerfacecolor="none", markeredgecolor="white", markersize=7)
             axis.set_title("trained" if arm == "relative" else arm, fontsize=8)
             axis.set_xlabel("heads")
@@ -280,11 +279,11 @@ def _rare_bars(axis: Axes, tables: Tables, seeds: Sequence[int]) -> None:
     cases.append(("relative", "permuted", COLOURS[4], "trained, permuted frequencies"))
     for place, within in enumerate((1, 2)):
         for (arm, frequencies, colour, label), aside in zip(cases, SIDE_BY_SIDE, strict=True):
-            found = [measures.rare_rates(tables, arm, frequencies, within, seed)[0] for seed in seeds]
-            heads = [measures.relevant_head(tables, arm, seed) for seed in seeds]
+            found = [statistics.rare_rates(tables, arm, frequencies, within, seed)[0] for seed in seeds]
+            heads = [statistics.relevant_head(tables, arm, seed) for seed in seeds]
             values = [float(rates[0, head]) for rates, head in zip(found, heads, strict=True)]
             _bar(axis, place + aside, values, colour, None if place else label)
-        chance = np.mean([measures.rare_rates(tables, "relative", "counted", within, seed)[1] for seed in seeds])
+        chance = np.mean([statistics.rare_rates(tables, "relative", "counted", within, seed)[1] for seed in seeds])
         _reference(axis, place, float(chance), "chance")
     axis.set_xticks([0, 1], ["the rarest token", "one of the two rarest"], fontsize=7)
     axis.set(ylabel="share of the queries", ylim=(0, 1.3), yticks=np.linspace(0, 1, 6))

@@ -10,7 +10,7 @@ from tests.examples import judged, tables, verdict
 from tests.examples.head_pruning import HEADS, KEPT, LAYERS, POSITIONAL, SYNTACTIC
 
 from restudy.nulls import changed, copied
-from restudy.studies.head_pruning import measures, statistics
+from restudy.studies.head_pruning import statistics
 
 SLUG = "head_pruning"
 TABLES = tables(SLUG)
@@ -36,29 +36,29 @@ def test_without_any_function_survival_cannot_be_asked() -> None:
 
 def test_the_best_head_is_chosen_on_the_other_half() -> None:
     one, two = np.array([[0.9, 0.1]]), np.array([[0.2, 0.3]])
-    assert measures.held_out((one, two)) == pytest.approx((0.1 + 0.2) / 2)
+    assert statistics.held_out((one, two)) == pytest.approx((0.1 + 0.2) / 2)
 
 
 def test_third_margin_by_hand() -> None:
     third = statistics.third_syntactic(TABLES)["value"].to_numpy()
     assert third.mean() == pytest.approx(0.8 - 0.4, abs=0.02)
     assert statistics.permuted_third(TABLES)["value"].to_numpy().max() < 0
-    found = measures.functions(TABLES, "relative", 0)
+    found = statistics.functions(TABLES, "relative", 0)
     assert {tuple(p) for p in np.argwhere(found["positional"]).tolist()} == set(POSITIONAL)
     assert {tuple(p) for p in np.argwhere(found["syntactic"]).tolist()} == set(SYNTACTIC)
 
 
 def test_gini_ranks_and_areas_by_hand() -> None:
-    assert measures.gini(np.ones(8)) == pytest.approx(0.0)
-    assert measures.gini(np.array([0.0, 0, 0, 0, 0, 0, 0, 1])) == pytest.approx(7 / 8)
-    assert measures.gini(np.array([-1.0, 1.0])) == pytest.approx(0.5), "negative importance counts as none"
-    assert math.isnan(measures.gini(np.zeros(3)))
-    assert measures.ranks(np.array([3.0, 1.0, 1.0])).tolist() == [2, 0.5, 0.5]
+    assert statistics.gini(np.ones(8)) == pytest.approx(0.0)
+    assert statistics.gini(np.array([0.0, 0, 0, 0, 0, 0, 0, 1])) == pytest.approx(7 / 8)
+    assert statistics.gini(np.array([-1.0, 1.0])) == pytest.approx(0.5), "negative importance counts as none"
+    assert math.isnan(statistics.gini(np.zeros(3)))
+    assert statistics.ranks(np.array([3.0, 1.0, 1.0])).tolist() == [2, 0.5, 0.5]
     scores, chosen = np.array([1.0, 2.0, 3.0, 3.0]), np.array([False, True, False, True])
-    assert measures.area_under_curve(scores, chosen) == pytest.approx((1 + 0 + 1 + 0.5) / 4)
+    assert statistics.area_under_curve(scores, chosen) == pytest.approx((1 + 0 + 1 + 0.5) / 4)
 
 
 def test_kept_shares_and_penalties() -> None:
-    assert measures.penalties(TABLES) == [0.005, 0.01, 0.02] and measures.main_penalty(TABLES) == 0.01
+    assert statistics.penalties(TABLES) == [0.005, 0.01, 0.02] and statistics.main_penalty(TABLES) == 0.01
     shares = statistics.pruned_share(TABLES)["value"].to_pylist()
     assert shares == pytest.approx([1 - len(KEPT) / (LAYERS * HEADS)] * len(shares), abs=0.03)
