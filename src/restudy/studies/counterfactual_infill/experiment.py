@@ -14,7 +14,6 @@ from restudy.bench.context import Context, Outputs
 from restudy.errors import RestudyError
 from restudy.methods.infilling import (
     Infiller,
-    Masks,
     Noise,
     Settings,
     bbmp,
@@ -286,11 +285,17 @@ def explain(
     for seed in seeds:
         nets = load_nets(context.tensors("weights"), seed, context.device)
         chosen = explained(nets, images, seed, context.device)
+        weights = [BUDGET / nets.canvas**2 * penalty for penalty in penalties]
         masks: dict[str, Tensor] = {}
         rows: list[Row] = []
         for i in Resumable(context.checkpoints / f"s{seed}.pt", recipe, masks=masks, traces=rows).units(len(runs)):
             method, name, restart = runs[i]
-            made = _masks(nets, chosen, method, name, restart, penalties, seed, settings)
+            noise = [derive_seed(seed, "masks", restart, image) for image in range(images)]
+            given = nets.classifier, chosen.images, chosen.labels, nets.infiller(name), weights, noise
+            if method == "bbmp":
+                made = bbmp(*given, settings=settings)
+            else:
+                made = fido(*given, objective=method, settings=settings)  # type: ignore[arg-type]
             masks[f"s{seed}/{method}/{name}/r{restart}"] = made.grid.cpu()
             where = {"seed": seed, "method": method, "infiller": name, "restart": restart}
             rows += [
@@ -325,22 +330,3 @@ def explained(nets: Nets, images: int, seed: int, device: str) -> Scenes:
             remedy="train the classifier longer, or lower images",
         )
     return pool[chosen]
-
-
-def _masks(
-    nets: Nets,
-    chosen: Scenes,
-    method: str,
-    name: str,
-    restart: int,
-    penalties: Sequence[float],
-    seed: int,
-    settings: Settings,
-) -> Masks:
-    """Optimise all penalties of one method and in-filler; `penalties` are in units of 50 / number of pixels."""
-    weights = [BUDGET / nets.canvas**2 * penalty for penalty in penalties]
-    seeds = [derive_seed(seed, "masks", restart, i) for i in range(len(chosen))]
-    given = nets.classifier, chosen.images, chosen.labels, nets.infiller(name), weights, seeds
-    if method == "bbmp":
-        return bbmp(*given, settings=settings)
-    return fido(*given, objective=method, settings=settings)  # type: ignore[arg-type]

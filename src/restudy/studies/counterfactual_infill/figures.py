@@ -20,8 +20,7 @@ from restudy.plotting.parts import (
 )
 from restudy.tables import Tables, levels, ordered, where
 
-from .paths import grids, means, tuned
-from .statistics import fill, odd_change
+from .statistics import fill, grids, means, odd_change, tuned
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,15 +38,7 @@ INFILLERS = Names(
     judge="regression",
     ground="true ground",
 )
-METHODS = {
-    "sdr": "FIDO SDR",
-    "ssr": "FIDO SSR",
-    "bbmp": "BBMP",
-    "joint": "joint",
-    "gradient": "gradient",
-    "occlusion": "occlusion",
-    "random": "random",
-}
+CAPITALS = {"sdr": "FIDO SDR", "ssr": "FIDO SSR", "bbmp": "BBMP"}
 FIDO = ("mean", "blur", "noise", "vae", "gan")
 DELETION = tuple(("sdr", name) for name in FIDO)
 OTHER_MASKS = (("bbmp", "blur"), ("bbmp", "vae"), ("joint", "mean"))
@@ -56,7 +47,7 @@ ORDERS = (("gradient", ""), ("occlusion", "mean"))
 
 def _named(method: str, infiller: str) -> str:
     """Write method and in-filler as they stand in a legend."""
-    return ", ".join([METHODS[method], *([INFILLERS[infiller]] if infiller else [])])
+    return ", ".join([CAPITALS.get(method, method), *([INFILLERS[infiller]] if infiller else [])])
 
 
 def _show(axis: Axes, rows: pa.Table, cmap: str = "gray", vmax: float | None = 1) -> None:
@@ -80,7 +71,7 @@ def maps(tables: Tables) -> Figure:
                 else:
                     _show(axis, rows, "magma", None if (method, infiller) in ORDERS else 1)
                 if image == images[0] and rows.num_rows:
-                    title = METHODS.get(method, method).replace("FIDO ", "")
+                    title = CAPITALS.get(method, method).replace("FIDO ", "")
                     axis.set_title(f"{title}\n{INFILLERS.get(infiller, '')}", fontsize=6)
     return drawn
 

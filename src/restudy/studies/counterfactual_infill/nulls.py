@@ -2,52 +2,24 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
-import pyarrow as pa
+from restudy.nulls import Names, Null, changed, in_turn, next_seed, spoiled
 
-from restudy.nulls import Null, changed, replaced, spoiled
-from restudy.tables import chosen, levels, where, with_column
+from .statistics import HEURISTICS
 
-Rows = dict[str, Any]
-"""Column -> value of the rows of a condition."""
+ARM = ("method", "infiller")
 
 
-def as_another(table: str, *pairs: tuple[Rows, Rows]) -> Null:
-    """Replace the rows of each condition by those of another one in the next seed, the one after it, and so on.
-
-    Over all seeds the conditions then have the same values, so their mean difference is 0, and yet they differ.
-    """
-
-    def take(rows: pa.Table) -> pa.Table:
-        seeds = levels(rows)
-        kept, copies = rows, []
-        for place, (condition, source) in enumerate(pairs):
-            step = (place % max(1, len(seeds) - 1) + 1) % len(seeds)
-            following = dict(zip(seeds, seeds[step:] + seeds[:step], strict=True))
-            copy = where(rows, **source)
-            for name, value in (source | condition).items():
-                copy = with_column(copy, name, [value] * len(copy))
-            copies.append(with_column(copy, "seed", [following[seed] for seed in copy["seed"].to_pylist()]))
-            kept = kept.filter(pa.array(~chosen(kept, **condition)))
-        return pa.concat_tables([kept, *copies])
-
-    return replaced(table, take)
-
-
-def region(method: str, infiller: str) -> Rows:
-    """Return what names the first run of a method with an in-filler in the table `maps`."""
-    return {"method": method, "infiller": infiller, "restart": 0}
+def alike(table: str, column: Names, *conditions: object, **only: Any) -> Null:
+    """Give each condition the rows of the one before it in the next seed: equal over all seeds, and yet different."""
+    return in_turn(*(next_seed(column, given, taken, table, **only) for taken, given in pairwise(conditions)))
 
 
 def heuristics_as(generative: str) -> Null:
     """Let mean, blur and noise give what a generative in-filler gives."""
-    return as_another("maps", *((region("sdr", n), region("sdr", generative)) for n in ("mean", "blur", "noise")))
-
-
-def fills_as(source: str, *names: str) -> Null:
-    """Let in-fillers fill as another one does."""
-    return as_another("fills", *(({"infiller": name}, {"infiller": source}) for name in names))
+    return alike("maps", ARM, *(("sdr", name) for name in (generative, *HEURISTICS)), restart=0)
 
 
 def lowered(metric: str) -> Null:
@@ -55,33 +27,22 @@ def lowered(metric: str) -> Null:
     return changed("maps", lambda share: share - 0.5, metric=metric)
 
 
-BBMP = as_another("maps", *((region("bbmp", name), region("sdr", name)) for name in ("blur", "vae")))
-SAME_FILLS = fills_as("vae", "gan", "mean", "blur", "noise", "zeros")
+BBMP = in_turn(*(alike("maps", ARM, ("sdr", name), ("bbmp", name), restart=0) for name in ("blur", "vae")))
+FILLS = alike("fills", "infiller", "vae", "gan", *HEURISTICS, "zeros")
 planted_nulls = {
-    "F1": BBMP,
-    "F2": heuristics_as("vae"),
-    "F3": as_another(
-        "maps", *((region(*other), region("sdr", "vae")) for other in (("bbmp", "vae"), ("gradient", "")))
-    ),
-    "F4": as_another("boxes", *((region("sdr", name), region("random", "")) for name in ("vae", "gan"))),
-    "F5": SAME_FILLS,
-    "F6": BBMP,
-    "F7": SAME_FILLS,
-    "F8": SAME_FILLS,
+    **dict.fromkeys(("F1", "F6", "E5"), BBMP),
+    **dict.fromkeys(("F2", "F12", "E2", "E6"), heuristics_as("vae")),
+    "E3": heuristics_as("gan"),
+    "F3": alike("maps", ARM, ("sdr", "vae"), ("bbmp", "vae"), ("gradient", ""), restart=0),
+    "F4": alike("boxes", ARM, ("random", ""), ("sdr", "vae"), ("sdr", "gan"), restart=0),
+    **dict.fromkeys(("F5", "F7", "F8"), FILLS),
     "F9": spoiled("fills", 0.3, metric="hidden_excess"),
     "F10": lowered("flips_own"),
     "F11": lowered("kept_hit"),
-    "F12": heuristics_as("vae"),
-    "F13": as_another("maps", (region("sdr", "vae"), region("sdr", "gan"))),
-    "F14": as_another(
-        "agreement", *(({"pair": f"two runs, {name}"}, {"pair": "two in-fillers"}) for name in ("vae", "mean"))
-    ),
+    "F13": alike("maps", ARM, ("sdr", "gan"), ("sdr", "vae"), restart=0),
+    "F14": alike("agreement", "pair", "two in-fillers", "two runs, vae", "two runs, mean"),
     "X1": spoiled("fills", 0.1, metric="leak"),
     "X4": spoiled("identities", 0.6, claim="sign"),
     "E1": spoiled("maps", 0.4, metric="flipping_area_judge", method="joint"),
-    "E2": heuristics_as("vae"),
-    "E3": heuristics_as("gan"),
     "E4": changed("agreement", lambda value: value - 0.5, pair="two runs, vae"),
-    "E5": BBMP,
-    "E6": heuristics_as("vae"),
 }

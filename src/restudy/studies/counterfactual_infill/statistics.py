@@ -1,21 +1,66 @@
 """One number per replicate from the results tables, for every claim, control and gate.
 
 The replicate is the seed: its own classifier, in-fillers and scenes; scenes are averaged within it. Positive is the
-paper's direction; ratios are above 1 in it.
+paper's direction; ratios are above 1 in it. Maps are compared where they reach the same score or the same area, or each
+at the penalty that suits it on held-out scenes: never at one penalty.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from restudy.contrasts import Measure, Values, average, each, groups, mean, measure, median, per_seed
-from restudy.studies.counterfactual_infill import paths
-from restudy.tables import Tables, where
+from restudy.tables import Array, Tables, arrays, levels, where
 
 HEURISTICS = ("mean", "blur", "noise")
+TARGET_AREA = 0.06  # share of the canvas at which shapes are compared: about half of an object
+
+
+def grids(
+    tables: Tables, metric: str, method: str, infiller: str, *, restart: int = 0, split: str = "test"
+) -> Iterator[tuple[int, Array, Array]]:
+    """Yield each seed with its penalties (L,), ascending, and a metric's values (L, N); NaN (1, 1) without rows."""
+    chosen = {"metric": metric, "method": method, "infiller": infiller, "restart": restart, "split": split}
+    rows = where(tables["maps"], **chosen).sort_by(
+        [("seed", "ascending"), ("penalty", "ascending"), ("image", "ascending")]
+    )
+    seeds, penalties, values = arrays(rows, "seed", "penalty", "value")
+    for seed in levels(tables["maps"]):
+        mine = seeds == seed
+        known = np.unique(penalties[mine]) if mine.any() else np.array([math.nan])
+        yield seed, known, values[mine].reshape(len(known), -1) if mine.any() else np.array([[math.nan]])
+
+
+def means(tables: Tables, metric: str, method: str, infiller: str, restart: int = 0) -> dict[int, Array]:
+    """Average a metric over the scenes for each penalty: seed -> (L,)."""
+    found = grids(tables, metric, method, infiller, restart=restart)
+    return {seed: values.mean(1) for seed, _, values in found}
+
+
+def tuned(tables: Tables, metric: str, method: str, infiller: str, restart: int = 0) -> dict[int, Array]:
+    """Take the test scenes at the penalty whose mean over the tuning scenes is least: seed -> (N,), (1,) NaN."""
+    found = {}
+    both = (grids(tables, metric, method, infiller, restart=restart, split=split) for split in ("tune", "test"))
+    for (seed, _, held_out), (_, _, values) in zip(*both, strict=True):
+        best = int(np.argmin(held_out.mean(1)))
+        found[seed] = np.array([math.nan]) if np.isnan(values).any() else values[best]
+    return found
+
+
+def first_crossing(x: Array, y: Array, target: float) -> float:
+    """Find where the line through (x, y), x ascending, first reaches a target from below; NaN where it never does."""
+    if np.isnan(y).any() or not (y >= target).any():
+        return math.nan
+    at = int(np.argmax(y >= target))
+    share = (target - y[at - 1]) / (y[at] - y[at - 1]) if at else 0.0
+    return float(x[at - 1] + share * (x[at] - x[at - 1])) if at else float(x[0])
+
 
 # Of the program
 identity = partial(each, "identities", ("case", "metric"))
@@ -40,7 +85,7 @@ def flip_ratio(
 
     def compute(tables: Tables) -> Values:
         metric = f"flipping_area_{judge}"
-        top, base = paths.tuned(tables, metric, *over, restart=restart), paths.tuned(tables, metric, *under)
+        top, base = tuned(tables, metric, *over, restart=restart), tuned(tables, metric, *under)
         ratios = {seed: float(np.median(top[seed] / base[seed])) for seed in top}
         return {seed: 1 / ratio for seed, ratio in ratios.items()} if inverse else ratios
 
@@ -59,8 +104,17 @@ random_ratio = flip_ratio(("random", ""), fido_vae, inverse=True)
 
 
 def at_area(metric: str, method: str, infiller: str, ends: tuple[float, float]) -> Measure:
-    """Return a shape's number where the region has the target area (see `paths.at_area`)."""
-    compute = partial(paths.at_area, metric=metric, method=method, infiller=infiller, ends=ends)
+    """Return a shape's number where the region has the target area; `ends` are its values for nothing and for all."""
+
+    def compute(tables: Tables) -> Values:
+        size, value = means(tables, "area", method, infiller), means(tables, metric, method, infiller)
+        found: Values = {}
+        for seed in size:
+            order = np.argsort(size[seed], kind="stable")
+            x, y = np.r_[0.0, size[seed][order], 1.0], np.r_[ends[0], value[seed][order], ends[1]]
+            found[seed] = float(np.interp(TARGET_AREA, x, y))
+        return found
+
     return Measure(compute, f"{metric} at matched area ({method} {infiller})")
 
 
@@ -71,8 +125,24 @@ undecided_vae = undecided("bbmp", "vae") - undecided("sdr", "vae")
 
 # F2, F13: area at equal log-odds
 def area(infiller: str, judge: str = "judge", bare: bool = False, restart: int = 0) -> Measure:
-    """Return the area at which the log-odds under a judge have come down to 0 (see `paths.area_at_score`)."""
-    compute = partial(paths.area_at_score, infiller=infiller, judge=judge, bare=bare, restart=restart)
+    """Return the area of deletion regions, as a share of the canvas, at which the log-odds under a judge reach 0.
+
+    At 0 the class is as likely as all others together: the border that a deletion region has to cross. With `bare` the
+    goal is the mean log-odds of the scenes without their objects. Areas and log-odds are means over the scenes at each
+    penalty, joined by straight lines that begin at nothing removed and end at everything; the first crossing counts.
+    """
+    names = ("area", f"log_odds_{judge}", "log_odds_before", "log_odds_bare")
+
+    def compute(tables: Tables) -> Values:
+        size, after, before, ground = (means(tables, name, "sdr", infiller, restart) for name in names)
+        found: Values = {}
+        for seed in size:
+            order = np.argsort(size[seed], kind="stable")
+            x = np.r_[0.0, size[seed][order], 1.0]
+            y = np.r_[before[seed][0], after[seed][order], ground[seed][0]]
+            found[seed] = first_crossing(x, -y, -float(ground[seed][0]) if bare else 0.0)
+        return found
+
     goal = "those of the bare ground" if bare else "0"
     return Measure(compute, f"area at which {judge} log-odds fall to {goal} ({infiller}{', second run' * restart})")
 
@@ -93,15 +163,30 @@ def removal_area(method: str, infiller: str) -> Measure:
     """Return the mean area under the removal curve at the tuned penalty, nats."""
 
     def compute(tables: Tables) -> Values:
-        scenes = paths.tuned(tables, "removal_auc_judge", method, infiller)
+        scenes = tuned(tables, "removal_auc_judge", method, infiller)
         return {seed: float(values.mean()) for seed, values in scenes.items()}
 
     return Measure(compute, f"area under the removal curve ({method} {infiller})")
 
 
 def iou(infiller: str) -> Measure:
-    """Return the IoU of FIDO's region with the object's box at the tuned penalty."""
-    return Measure(partial(paths.tuned_iou, method="sdr", infiller=infiller), f"IoU with the object's box ({infiller})")
+    """Return the mean IoU of FIDO's regions with the object's box, at penalty and threshold best on tuning scenes."""
+
+    def compute(tables: Tables) -> Values:
+        rows = where(tables["boxes"], method="sdr", infiller=infiller, restart=0)
+        found: Values = dict.fromkeys(levels(tables["boxes"]), math.nan)
+        for seed in levels(rows):
+            tune, test = (_mean_iou(where(rows, seed=seed, split=split)) for split in ("tune", "test"))
+            found[seed] = test[max(tune, key=lambda key: (tune[key], key))]
+        return found
+
+    return Measure(compute, f"IoU with the object's box ({infiller})")
+
+
+def _mean_iou(rows: pa.Table) -> dict[Any, float]:
+    """Average over the scenes: (penalty, threshold) -> IoU."""
+    found = rows.group_by(["penalty", "threshold"]).aggregate([("iou", "mean")])
+    return {(row["penalty"], row["threshold"]): row["iou_mean"] for row in found.to_pylist()}
 
 
 auc_bbmp = removal_area("bbmp", "vae") - removal_area(*fido_vae)
@@ -154,8 +239,8 @@ def share(metric: str, method: str, infiller: str, place: int) -> Measure:
     """Return the mean over the test scenes at one of the penalties, counted from the smallest."""
 
     def compute(tables: Tables) -> Values:
-        means = paths.means(tables, metric, method, infiller)
-        return {seed: float(values[min(place, len(values) - 1)]) for seed, values in means.items()}
+        found = means(tables, metric, method, infiller)
+        return {seed: float(values[min(place, len(values) - 1)]) for seed, values in found.items()}
 
     return Measure(compute, f"share {metric} ({method} {infiller}), penalty {place + 1}")
 
