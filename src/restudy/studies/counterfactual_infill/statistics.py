@@ -27,9 +27,7 @@ def grids(
 ) -> Iterator[tuple[int, Array, Array]]:
     """Yield each seed with its penalties (L,), ascending, and a metric's values (L, N); NaN (1, 1) without rows."""
     chosen = {"metric": metric, "method": method, "infiller": infiller, "restart": restart, "split": split}
-    rows = where(tables["maps"], **chosen).sort_by(
-        [("seed", "ascending"), ("penalty", "ascending"), ("image", "ascending")]
-    )
+    rows = where(tables["maps"], **chosen).sort_by([(name, "ascending") for name in ("penalty", "image")])
     seeds, penalties, values = arrays(rows, "seed", "penalty", "value")
     for seed in levels(tables["maps"]):
         mine = seeds == seed
@@ -226,12 +224,12 @@ hidden_excess_gan = fill(metric="hidden_excess", infiller="gan")
 @measure
 def leak(tables: Tables) -> Values:
     """Per seed and in-filler: largest change of a fill when the hidden pixels are exchanged; VAE, GAN, regression."""
-    rows = where(tables["fills"], metric="leak", infiller=("vae", "gan", "judge"))
-    found: Values = {}
-    columns = (rows[name].to_pylist() for name in ("seed", "infiller", "value"))
-    for seed, infiller, value in zip(*columns, strict=True):
-        found[f"{seed}, {infiller}"] = max(value, found.get(f"{seed}, {infiller}", 0.0))
-    return found
+    rows = where(tables["fills"], metric="leak")
+    return {
+        f"{seed}, {name}": max(where(rows, seed=seed, infiller=name)["value"].to_pylist())
+        for seed in levels(rows)
+        for name in ("vae", "gan", "judge")
+    }
 
 
 # F10, F11
