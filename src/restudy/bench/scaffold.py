@@ -12,7 +12,7 @@ PLACEHOLDER = "my_study"
 
 
 def new(slug: str) -> Path:
-    """Write the folder of a new study; nobody edits a registry, the Snakefile or a test.
+    """Write the folder of a new study, and its example where the project has tests; nobody edits a registry.
 
     Raises:
         ConfigError: not a usable slug, or the folder exists.
@@ -28,4 +28,8 @@ def new(slug: str) -> Path:
     for source in sorted((layout.PACKAGE / "scaffold").iterdir()):
         if source.is_file():
             (folder / source.name).write_text(source.read_text().replace(PLACEHOLDER, slug))
+    examples = layout.root() / "tests" / "examples"
+    if examples.is_dir():
+        example = layout.PACKAGE / "scaffold" / "tests" / "example.txt"
+        (examples / f"{slug}.py").write_text(example.read_text().replace(PLACEHOLDER, slug))
     return folder

@@ -27,15 +27,20 @@ Files = dict[Path, bytes]
 Extra = dict[str, Any]
 
 
-def work(node: Node, checkpoints: Path) -> tuple[Files, Extra]:
-    """Do the job of a node.
+def work(node: Node, checkpoints: Path, *, reuse: bool = True) -> tuple[Files, Extra]:
+    """Do the job of a node; a stage's result is taken over from another preset where that has the very same one.
+
+    Args:
+        node: the job.
+        checkpoints: folder of its checkpoints.
+        reuse: False computes it in any case.
 
     Raises:
         RestudyError: the job failed; names study, stage, job and the reason (the traceback goes to stderr).
     """
     try:
         if node.kind == "stage":
-            if found := elsewhere(node):
+            if reuse and (found := elsewhere(node)):
                 extra = {"lock_entries": lock_entries(node), "taken_from": found[0]}
                 return found[1], extra | {"kernels": _kernels_there(node, found[0])}
             return _stage(node, checkpoints), {"lock_entries": lock_entries(node)}

@@ -14,6 +14,7 @@ from restudy.methods.heads import (
     entropy,
     gradient_importance,
     offset_hits,
+    rare_hits,
     sentence_losses,
     word_scores,
 )
@@ -40,6 +41,14 @@ def test_entropy_is_relative_to_uniform_weights() -> None:
     uniform = torch.full((1, 1, 4, 4), 0.25)
     total, queries = entropy(uniform, torch.tensor([3]))
     assert queries == 3 and total[0] == pytest.approx(3.0)
+
+
+def test_looks_at_the_rarest_tokens() -> None:
+    ranks = torch.tensor([[4, 9, 9, -1], [2, 1, -1, -1]])  # EOS and padding hold nothing
+    hits, places = rare_hits(WEIGHTS, ranks, 1)
+    assert hits[:, 0].tolist() == [3, 1] and places.tolist() == [2, 1], "a token that stands twice counts twice"
+    hits, places = rare_hits(WEIGHTS, ranks, 2)
+    assert hits[:, 0].tolist() == [3, 2] and places.tolist() == [3, 2]
 
 
 def test_offsets_count_queries_for_which_they_fit() -> None:

@@ -84,6 +84,26 @@ def offset_hits(scores: Tensor, lengths: Tensor, offset: int) -> tuple[Array, Ar
     return hits.double().cpu().numpy(), fits.sum(1).double().cpu().numpy()
 
 
+def rare_hits(weights: Tensor, ranks: Tensor, within: int) -> tuple[Array, Array]:
+    """How often the key with the largest weight holds one of a sentence's rarest tokens (Voita and others 2019, 5.3).
+
+    Args:
+        weights: (B, H, S, S). ranks: int64 (B, S), larger is rarer; -1 for EOS and padding, which are no queries and no
+            keys. within: so many different tokens count as the rarest.
+
+    Returns:
+        Hits (B, H), and the places (B,) that hold such a token: the hits of a head that looks anywhere.
+    """
+    inside, left = ranks >= 0, ranks
+    rare = torch.zeros_like(inside)
+    for _ in range(within):
+        new = (left == left.amax(1, keepdim=True)) & (left >= 0)
+        rare, left = rare | new, left.masked_fill(new, -1)
+    best = weights.masked_fill(~inside[:, None, None], -1.0).argmax(3)
+    looked = rare[torch.arange(len(rare), device=rare.device).view(-1, 1, 1), best] & inside[:, None]
+    return looked.sum(2).double().cpu().numpy(), rare.sum(1).double().cpu().numpy()
+
+
 def word_scores(weights: Array, words: tuple[tuple[int, int], ...]) -> Array:
     """Scores between words from weights between pieces, (H, S, S) -> (H, W, W).
 

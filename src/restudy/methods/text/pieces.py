@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from restudy.errors import ConfigError
-from restudy.methods.text.grammar import BOS, EOS, PAD, SPECIALS
+from restudy.methods.text.grammar import BOS, EOS, PAD
+from restudy.methods.text.spelling import END, UNKNOWN, spelt
 
-UNKNOWN = SPECIALS
 NAMES = ("<pad>", "<s>", "</s>", "<unk>")
-END = "</w>"
 assert (PAD, BOS, EOS, UNKNOWN) == (0, 1, 2, 3)
 
 Span = tuple[int, int]
@@ -74,13 +73,8 @@ class Pieces:
         return Encoded(tuple(ids), tuple(spans))
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """The words that these pieces spell; the named pieces but <unk> are passed over.
-
-        A last word without its end counts as a word; an unknown character stands as <unk> inside its word.
-        """
-        spelt = [self.texts[i] for i in ids if i >= UNKNOWN]
-        text = "".join(piece.removesuffix(END) + " " if piece.endswith(END) else piece for piece in spelt)
-        return text.split()
+        """The words that these pieces spell; see `spelt`."""
+        return spelt(ids, dict(enumerate(self.texts)))
 
 
 def _trained(counts: Counter[str], vocabulary: int) -> Any:

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from restudy.nulls import Null, changed, in_turn, replaced
-from restudy.studies.batch_size.tidy import DEEP, DIGITS, HALF, MOMENTUM, NARROW, SGD
-from restudy.studies.batch_size.trials import budgets
 from restudy.tables import Tables, levels, relabel, where, with_column
+
+from .trials import DEEP, DIGITS, HALF, MOMENTUM, NARROW, SGD, budgets
 
 
 def exchanged(one: str, other: str) -> Null:

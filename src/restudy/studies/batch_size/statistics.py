@@ -15,10 +15,23 @@ import pyarrow as pa
 
 from restudy.contrasts import Measure, Values, each, largest, measure, smallest
 from restudy.methods.sweeps import fit_scaling, local_slopes, log_slope, noise_scale
-from restudy.studies.batch_size import trials
-from restudy.studies.batch_size.tidy import CONVEX, DEEP, DIGITS, HALF, MOMENTUM, NARROW, SGD
-from restudy.studies.batch_size.trials import Curve, best_trials, curve, errors_under, per_sweep
 from restudy.tables import Tables, grouped, levels, where
+
+from . import trials
+from .trials import (
+    CONVEX,
+    DEEP,
+    DIGITS,
+    HALF,
+    MOMENTUM,
+    NARROW,
+    SGD,
+    Curve,
+    best_trials,
+    curve,
+    errors_under,
+    per_sweep,
+)
 
 MIDDLE = -0.975
 """Middle of the slopes that count as perfect scaling, -1.2 to -.75."""

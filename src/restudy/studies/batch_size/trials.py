@@ -22,9 +22,13 @@ from restudy.methods.sweeps import (
     fewest_steps,
     outer_advantage,
 )  # fmt: skip
-from restudy.studies.batch_size.tidy import SGD
 from restudy.tables import Array, BySeed, Tables, grouped, levels, where
 
+SGD, MOMENTUM = "fashion-mlp64-sgd", "fashion-mlp64-momentum"
+DIGITS, CONVEX = "mnist5k-mlp64-sgd", "fashion-softmax-sgd"
+NARROW, DEEP, HALF = "fashion-mlp32-momentum", "fashion-mlp128x3-momentum", "fashion_half-mlp64-momentum"
+KINDS = ("search", "rerun", "frozen", "linear", "square_root")
+"""How a trial was chosen: by the search; the best trial again; the best of the smallest batch again; by a rule."""
 Curve = dict[int, float]
 """Batch size -> steps to the goal, NaN where it was not reached."""
 

@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
-from restudy.nulls import Null, changed, in_turn, replaced
-from restudy.studies.head_pruning.statistics import TEXT, of_text
+from restudy.nulls import Null, changed, in_turn, next_seed, replaced
 from restudy.tables import Array, arrays, relabel, with_column
+
+from .statistics import TEXT, of_text
 
 
 def renamed(table: str, one: str, other: str) -> Null:
     """Exchange two models in a table."""
     return replaced(table, lambda rows: relabel(rows, "arm", {one: other, other: one}))
-
-
-def same_scores(arm: str, other: str) -> Null:
-    """Give an arm of `scores` the other's numbers with a little noise: no difference on average."""
-
-    def take(table: pa.Table) -> pa.Table:
-        rows = table.to_pylist()
-        names = ("seed", "penalty", "metric", "tuned")
-        known = {tuple(r[n] for n in names): r["value"] for r in rows if r["arm"] == other}
-        noise = np.random.default_rng(0).choice([-0.01, 0.01], len(rows))
-        values = [
-            known.get(tuple(r[n] for n in names), r["value"]) * (1 + noise[i]) if r["arm"] == arm else r["value"]
-            for i, r in enumerate(rows)
-        ]
-        return with_column(table, "value", values)
-
-    return replaced("scores", take)
 
 
 def permuted_gates(table: pa.Table) -> pa.Table:
@@ -51,23 +33,6 @@ def kinds_alike(table: pa.Table) -> pa.Table:
     return with_column(table, "gate", np.abs((head + layer + seed) % 2 - noise))
 
 
-def shuffled_heads(table: pa.Table) -> pa.Table:
-    """Replace the trained model's importance by the untrained one's, and confidence by chance."""
-    names = ("seed", "kind", "layer", "head", "metric")
-    rows = table.to_pylist()
-    known = {tuple(r[n] for n in names): r["value"] for r in rows if r["arm"] == "untrained"}
-    generator = np.random.default_rng(2)
-
-    def value(row: dict[str, Any]) -> float:
-        if row["arm"] != "relative":
-            return float(row["value"])
-        if row["metric"] == "confidence":
-            return float(generator.random())
-        return float(known.get(tuple(row[n] for n in names), row["value"]) * generator.uniform(0.9, 1.1))
-
-    return with_column(table, "value", [value(row) for row in rows])
-
-
 def blind(table: pa.Table) -> pa.Table:
     """Let every head look at rare tokens as often as chance has it."""
     noise = np.random.default_rng(4).uniform(0.9, 1.1, table.num_rows)
@@ -79,13 +44,15 @@ def on_text(null: Null) -> Null:
     return lambda tables: {**tables, **{TEXT + name: table for name, table in null(of_text(tables)).items()}}
 
 
-WORSE_PRUNED = in_turn(same_scores("random", "l0"), changed("scores", lambda bleu: 0.9 * bleu, arm="l0", metric="bleu"))
-NOT_BETTER_THAN_SCRATCH = same_scores("l0", "scratch")
+NOT_BETTER_THAN_SCRATCH = next_seed("arm", "l0", "scratch", "scores", tuned=True)
 synthetic = {
     "H1": renamed("positions", "relative", "untrained"),
     "H2": renamed("relations", "relative", "untrained"),
-    "H3": replaced("heads", shuffled_heads),
-    "H4": WORSE_PRUNED,
+    "H3": next_seed("arm", "relative", "untrained", "heads"),
+    "H4": in_turn(
+        next_seed("arm", "random", "l0", "scores"),
+        changed("scores", lambda bleu: 0.9 * bleu, arm="l0", metric="bleu"),
+    ),
     "H5": replaced("gates", permuted_gates),
     "H6": NOT_BETTER_THAN_SCRATCH,
     "H9": changed("gates", lambda value: value / 10, column="log_alpha"),  # gates stay between 0 and 1

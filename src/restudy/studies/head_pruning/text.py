@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from restudy.bench.context import Context, Outputs
 from restudy.data import king_james, reina_valera, world_english
 from restudy.data.sword import Verses
@@ -20,10 +18,11 @@ from restudy.errors import ConfigError
 from restudy.methods.text.clauses import Unit, drawn, held_out_chapter, repeated, similar, units, words
 from restudy.methods.text.grammar import RELATIONS
 from restudy.methods.text.parses import Parse, agreement, parses
-from restudy.methods.text.pieces import UNKNOWN, Encoded, Pieces
-from restudy.studies.head_pruning.text_tidy import SIDES, TEXT_FACTS, TEXT_PIECES, TEXT_SENTENCES
+from restudy.methods.text.pieces import Encoded, Pieces
+from restudy.methods.text.spelling import UNKNOWN
 
 Row = dict[str, Any]
+SIDES = ("source", "target")
 SHORTEST = 4
 HELD_OUT_CHAPTERS = 0.1
 # A unit is dropped when more than this share of its 5-grams stands in training: at .3 to .5 there are still as many
@@ -40,18 +39,12 @@ class Pair:
     target: Encoded
 
 
-class Facts:
-    """Counts and shares of what was done, in the order in which it was done."""
-
-    def __init__(self) -> None:
-        self.rows: list[Row] = []
-
-    def add(self, metric: str, unit: str, **values: float) -> None:
-        """Rows of one metric, named by keyword."""
-        self.rows += [{"metric": metric, "name": name, "value": float(v), "unit": unit} for name, v in values.items()]
+def fact(metric: str, unit: str, **values: float) -> list[Row]:
+    """Rows of one metric of the table `text_facts`, named by keyword."""
+    return [{"metric": metric, "name": name, "value": float(v), "unit": unit} for name, v in values.items()]
 
 
-def prepare_text(context: Context, *, vocabulary: int, longest: int, held_out: int) -> Outputs:
+def prepare(context: Context, *, vocabulary: int, longest: int, held_out: int) -> Outputs:
     """Align, cut, hold out, learn the pieces, encode and parse.
 
     Args:
@@ -62,13 +55,13 @@ def prepare_text(context: Context, *, vocabulary: int, longest: int, held_out: i
         ConfigError: fewer units can be held out than asked for, or the optional group `text` is not installed.
         DataError: a text is absent or altered.
     """
-    facts = Facts()
+    facts: list[Row] = []
     train, rest = _parts(king_james.load(), reina_valera.load(), facts)
     pieces = {side: Pieces((_lower(getattr(u, side)) for u in train), vocabulary) for side in SIDES}
     pairs = list(_fitting(train, pieces, longest))
     fitting = list(_fitting(rest, pieces, longest))
-    facts.add("units", "units", train=len(pairs), train_other_length=len(train) - len(pairs))
-    facts.add("units", "units", held_out_fitting=len(fitting), held_out_other_length=len(rest) - len(fitting))
+    facts += fact("units", "units", train=len(pairs), train_other_length=len(train) - len(pairs))
+    facts += fact("units", "units", held_out_fitting=len(fitting), held_out_other_length=len(rest) - len(fitting))
     if len(fitting) < held_out:
         raise ConfigError(
             f"{len(fitting)} units of {SHORTEST} to {longest} pieces can be held out, {held_out} are asked for",
@@ -76,44 +69,39 @@ def prepare_text(context: Context, *, vocabulary: int, longest: int, held_out: i
             remedy="lower held_out or raise longest",
         )
     chosen = fitting[:held_out]
-    facts.add("units", "units", held_out=len(chosen))
+    facts += fact("units", "units", held_out=len(chosen))
     found = list(parses(pair.unit.source for pair in chosen))
     _parse_facts(chosen, found, facts)
     counts = {side: Counter(i for pair in pairs for i in getattr(pair, side).ids) for side in SIDES}
     _piece_facts(pairs, chosen, pieces, facts)
     rows = [_row("train", pair, ()) for pair in pairs]
-    rows += [
-        _row("held_out", p, [n for r in parse.relations for n in r]) for p, parse in zip(chosen, found, strict=True)
-    ]
+    for pair, parse in zip(chosen, found, strict=True):
+        rows.append(_row("held_out", pair, [number for relation in parse.relations for number in relation]))
     spelt = [
         {"side": side, "piece": piece, "text": text, "count": counts[side][piece]}
         for side in SIDES
         for piece, text in enumerate(pieces[side].texts)
     ]
-    return {
-        "text_sentences": pa.Table.from_pylist(rows, schema=TEXT_SENTENCES),
-        "text_pieces": pa.Table.from_pylist(spelt, schema=TEXT_PIECES),
-        "text_facts": pa.Table.from_pylist(facts.rows, schema=TEXT_FACTS),
-    }
+    return {"text_sentences": rows, "text_pieces": spelt, "text_facts": facts}
 
 
-def _parts(source: Verses, target: Verses, facts: Facts) -> tuple[list[Unit], list[Unit]]:
+def _parts(source: Verses, target: Verses, facts: list[Row]) -> tuple[list[Unit], list[Unit]]:
     """Units to train with in the order of the text, and those to hold out in an order drawn by hash."""
     # Where a psalm has a title, the Spanish text has it in the first verse and the English one has not.
     openings = {key for key in source if key[0] == "Psalms" and key[2] == 1}
     made = list(units({key: text for key, text in source.items() if key not in openings}, target))
     verses = Counter(unit.reference for unit in made)
-    facts.add("verses", "verses", english=len(source), spanish=len(target), psalm_openings_dropped=len(openings))
-    facts.add("verses", "verses", paired=len(verses), cut_into_clauses=sum(n > 1 for n in verses.values()))
+    facts += fact("verses", "verses", english=len(source), spanish=len(target), psalm_openings_dropped=len(openings))
+    facts += fact("verses", "verses", paired=len(verses), cut_into_clauses=sum(n > 1 for n in verses.values()))
     alike = [unit for unit in made if similar(unit.source, unit.target)]
-    facts.add("units", "units", made=len(made), dissimilar_dropped=len(made) - len(alike))
+    facts += fact("units", "units", made=len(made), dissimilar_dropped=len(made) - len(alike))
     apart = [held_out_chapter(unit.book, unit.chapter, HELD_OUT_CHAPTERS) for unit in alike]
     train = [unit for unit, out in zip(alike, apart, strict=True) if not out]
     rest = drawn(unit for unit, out in zip(alike, apart, strict=True) if out)
-    facts.add("chapters", "chapters", train=_chapters(train), held_out=_chapters(rest))
+    facts += fact("chapters", "chapters", train=_chapters(train), held_out=_chapters(rest))
     known = repeated(rest, train, REPEATED)
-    facts.add("units", "units", in_train_chapters=len(train), in_held_out_chapters=len(rest))
-    facts.add("units", "units", repeated_dropped=sum(known))
+    facts += fact("units", "units", in_train_chapters=len(train), in_held_out_chapters=len(rest))
+    facts += fact("units", "units", repeated_dropped=sum(known))
     return train, [unit for unit, seen in zip(rest, known, strict=True) if not seen]
 
 
@@ -140,18 +128,18 @@ def _row(part: str, pair: Pair, relations: Sequence[int]) -> Row:
     return row | {"first": [a for a, _ in spans], "last": [b for _, b in spans]}
 
 
-def _piece_facts(train: list[Pair], held_out: list[Pair], pieces: dict[str, Pieces], facts: Facts) -> None:
+def _piece_facts(train: list[Pair], held_out: list[Pair], pieces: dict[str, Pieces], facts: list[Row]) -> None:
     for side in SIDES:
         own: list[Encoded] = [getattr(pair, side) for pair in train]
         other: list[Encoded] = [getattr(pair, side) for pair in held_out]
         spans = [b - a for sentence in own for a, b in sentence.spans]
-        facts.add("vocabulary", "pieces", **{side: len(pieces[side])})
-        facts.add("train_pieces", "pieces", **{side: sum(len(sentence.ids) for sentence in own)})
-        facts.add("words_in_several_pieces", "share", **{side: sum(n > 1 for n in spans) / len(spans)})
-        facts.add("unknown_pieces", "pieces", **{side: sum(s.ids.count(UNKNOWN) for s in other)})
+        facts += fact("vocabulary", "pieces", **{side: len(pieces[side])})
+        facts += fact("train_pieces", "pieces", **{side: sum(len(sentence.ids) for sentence in own)})
+        facts += fact("words_in_several_pieces", "share", **{side: sum(n > 1 for n in spans) / len(spans)})
+        facts += fact("unknown_pieces", "pieces", **{side: sum(s.ids.count(UNKNOWN) for s in other)})
 
 
-def _parse_facts(chosen: list[Pair], found: list[Parse], facts: Facts) -> None:
+def _parse_facts(chosen: list[Pair], found: list[Parse], facts: list[Row]) -> None:
     """Relations by kind, and how many of them the modern translation's parse has too; by chance: of the next verse.
 
     The next held-out verse in the order of the text is the stricter control, for neighbours share their subjects.
@@ -165,16 +153,16 @@ def _parse_facts(chosen: list[Pair], found: list[Parse], facts: Facts) -> None:
     verses = [by_verse[reference] for reference in references]
     others = list(parses(words(modern[reference]) for reference in references))
     own, chance = agreement(verses, others), agreement(verses, others[1:] + others[:1])
-    facts.add("agreement_verses", "verses", all=len(references))
+    facts += fact("agreement_verses", "verses", all=len(references))
     for name, chosen_relations in [(n, [i]) for i, n in enumerate(RELATIONS)] + [("all", list(range(len(RELATIONS))))]:
         triples, hits, sharing, by_chance = (
             sum(counts[i] for i in chosen_relations) for counts in (own.triples, own.found, own.sharing, chance.found)
         )
         relations = sum(r[0] in chosen_relations for parse in found for r in parse.relations)
-        facts.add("relations", "relations", **{name: relations})
-        facts.add("agreement_triples", "triples", **{name: triples})
-        facts.add("agreement_triples_found", "triples", **{name: hits})
-        facts.add("agreement_triples_sharing", "triples", **{name: sharing})
-        facts.add("agreement", "share", **{name: hits / max(triples, 1)})
-        facts.add("agreement_where_lemmas_shared", "share", **{name: hits / max(sharing, 1)})
-        facts.add("agreement_by_chance", "share", **{name: by_chance / max(triples, 1)})
+        facts += fact("relations", "relations", **{name: relations})
+        facts += fact("agreement_triples", "triples", **{name: triples})
+        facts += fact("agreement_triples_found", "triples", **{name: hits})
+        facts += fact("agreement_triples_sharing", "triples", **{name: sharing})
+        facts += fact("agreement", "share", **{name: hits / max(triples, 1)})
+        facts += fact("agreement_where_lemmas_shared", "share", **{name: hits / max(sharing, 1)})
+        facts += fact("agreement_by_chance", "share", **{name: by_chance / max(triples, 1)})

@@ -2,82 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from restudy.plotting.style import figure, style
-from restudy.studies.rao_blackwell.drawing import ARM_NAMES, LOOKS, arms_of, mean_over_seeds, over_seeds
-from restudy.studies.rao_blackwell.tidy import by_seed, where
+from restudy.plotting.parts import (
+    GUIDE,
+    Band,
+    Names,
+    band,
+    bare,
+    each_line,
+    legend_below,
+    outer_labels,
+    over_seeds,
+    panels,
+    picture,
+)
+from restudy.plotting.style import COLOURS
+from restudy.tables import Tables, arrays, by_seed, levels, ordered, where
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Tables = Mapping[str, pa.Table]
+ARMS = Names(
+    {
+        "full": "all summed",
+        "rb1": "RB k=1",
+        "rb5_plus": "RB k=5 +",
+        "reinforce": "REINFORCE",
+        "reinforce2": "REINFORCE x 2",
+        "reinforce_plus": "REINFORCE +",
+        "rb1_plus": "RB k=1 +",
+        "gumbel": "Gumbel-softmax",
+        "nvil": "NVIL",
+        "relax": "RELAX",
+        "rebar": "REBAR",
+        "gumbel_soft": "Gumbel, soft",
+        "known_place": "place known",
+    }
+)
+"""`+` marks a second draw as baseline."""
+VARIANCES = {
+    "reinforce": ("REINFORCE", "reinforce"),
+    "reinforce_plus_shared": ("second draw, shared", "rb1_plus"),
+    "reinforce_plus_fresh": ("second draw, fresh", "reinforce_plus"),
+}
+"""Estimator -> label, and the arm whose look it has."""
 GRADIENTS = {0.0: -0.045, -4.0: -0.0031792871}
 """The exact gradient of the toy at the two eta."""
 
 
-def loss_paths(tables: Tables) -> Figure:
+def paths(tables: Tables) -> Figure:
     """One panel per arm: the loss of every run of seed 0, and the share of all runs that arrive."""
-    paths = tables["paths"]
-    arms = arms_of(paths)
-    with style():
-        drawn, axes = figure(3.4, rows=2, columns=(len(arms) + 1) // 2, sharex=True, sharey=True)
+    arms = ARMS.present(tables["paths"], "arm")
+    with panels(3.4, 2, (len(arms) + 1) // 2, sharex=True, sharey=True) as (drawn, axes):
         for axis, arm in zip(axes.flat, arms, strict=False):
-            for run in sorted(set(paths["run"].to_pylist())):
-                line = where(paths, arm=arm, run=run).sort_by("step")
-                axis.plot(line["step"].to_numpy(), line["loss"].to_numpy(), color=LOOKS[arm]["color"], linewidth=0.7)
-            axis.axhline(0.70, color="0.4", linestyle="--", linewidth=0.8)
-            share = mean_over_seeds(by_seed(tables["toy"], arm=arm, metric="reached"))
-            axis.set_title(f"{ARM_NAMES[arm]}: {share:.0%} arrive", fontsize=8)
-        for axis in axes[:, 0]:
-            axis.set_ylabel("loss")
-        for axis in axes[-1]:
-            axis.set_xlabel("step")
+            for _, step, loss in each_line(tables["paths"], "run", "step", "loss", arm=arm):
+                axis.plot(step, loss, color=ARMS.styles[arm]["color"], linewidth=0.7)
+            axis.axhline(0.70, **GUIDE)
+            share = np.mean([*by_seed(tables["toy"], arm=arm, metric="reached").values()])
+            axis.set_title(f"{ARMS[arm]}: {share:.0%} arrive", fontsize=8)
+        outer_labels(axes, "step", "loss")
     return drawn
 
 
-def variance_by_k(tables: Tables) -> Figure:
+def variance(tables: Tables) -> Figure:
     """Box plots of drawn values and exact standard deviations against k, at both eta."""
-    names = {
-        "reinforce": "REINFORCE",
-        "reinforce_plus_shared": "second draw, shared",
-        "reinforce_plus_fresh": "second draw, fresh",
-    }
-    arms = {"reinforce": "reinforce", "reinforce_plus_shared": "rb1_plus", "reinforce_plus_fresh": "reinforce_plus"}
-    with style():
-        drawn, axes = figure(4.6, rows=2, columns=2)
+
+    def deviations(eta: float, **columns: Any) -> Any:
+        k, values = ordered(tables["variances"], "k", eta=eta, **columns)
+        return k, np.sqrt(np.maximum(values, 1e-14))
+
+    with panels(4.6, 2, 2) as (drawn, axes):
         for column, (eta, exact) in enumerate(GRADIENTS.items()):
             top, low = axes[:, column]
             values = [where(tables["draws"], eta=eta, k=k)["value"].to_numpy() for k in range(8)]
             top.boxplot(values, positions=range(8), widths=0.6, showfliers=eta == 0.0, flierprops={"markersize": 2})
-            top.axhline(exact, color="#D55E00", linewidth=0.8)
+            top.axhline(exact, color=COLOURS[1], linewidth=0.8)
             top.set(title=f"eta = {eta:g}", ylabel="estimate" if column == 0 else "")
-            for name, label in names.items():
-                rows = where(tables["variances"], eta=eta, estimator=name, metric="exact").sort_by("k")
-                deviation = np.sqrt(np.maximum(rows["value"].to_numpy(), 1e-14))
-                low.plot(rows["k"].to_numpy(), deviation, label=label, **LOOKS[arms[name]])
-            rows = where(tables["variances"], eta=eta, metric="empirical").sort_by("k")
-            low.plot(rows["k"].to_numpy(), np.sqrt(np.maximum(rows["value"].to_numpy(), 1e-14)), "k.", label="drawn")
+            for name, (label, arm) in VARIANCES.items():
+                low.plot(*deviations(eta, estimator=name, metric="exact"), label=label, **ARMS.styles[arm])
+            low.plot(*deviations(eta, metric="empirical"), "k.", label="drawn")
             low.set(yscale="log", xlabel="k, categories summed", ylabel="standard deviation" if column == 0 else "")
         axes[1, 0].legend(fontsize=7)
     return drawn
 
 
-def optimal_numbers(tables: Tables) -> Figure:
+def optimal_k(tables: Tables) -> Figure:
     """Variance against k relative to plain draws, and how far k_hat is from the best."""
     table = tables["optimal"]
-    alpha, n, k, hat, variance = (table[c].to_numpy() for c in ("alpha", "evaluations", "k", "k_hat", "variance"))
+    alpha, n, k, hat, variance = arrays(table, "alpha", "evaluations", "k", "k_hat", "variance")
     case = table["seed"].to_numpy() * (table["case"].to_numpy().max() + 1) + table["case"].to_numpy()
-    with style():
-        drawn, axes = figure(2.6, columns=2)
+    with panels(2.6, 1, 2) as (drawn, axes):
         left, right = axes[0]
         for colour, (label, chosen) in zip(
-            ("#0072B2", "#D55E00"),
+            COLOURS[:2],
             {"concentrated, alpha < .2": alpha < 0.2, "flat, alpha > 2": alpha > 2}.items(),
             strict=True,
         ):
@@ -94,7 +115,7 @@ def optimal_numbers(tables: Tables) -> Figure:
         left.set(yscale="log", xlabel="k of N = 8 evaluations", ylabel="variance / plain")
         left.legend(fontsize=7)
         right.hist(_ratios(case, n, k, hat, variance), bins=np.linspace(1, 4, 31).tolist(), color="0.4")
-        right.axvline(2, color="#D55E00", linestyle="--")
+        right.axvline(2, color=COLOURS[1], linestyle="--")
         right.set(xlabel="variance at the formula's k / at the best k", ylabel="cases")
     return drawn
 
@@ -109,72 +130,61 @@ def _ratios(case: Any, n: Any, k: Any, hat: Any, variance: Any) -> Any:
     return np.minimum(chosen / np.maximum(best, 1e-300), 4.0)
 
 
-def validation_curves(tables: Tables) -> Figure:
+def by_evaluations(rows: pa.Table, curve: Band, **columns: Any) -> Band:
+    """The same curve against evaluations of f in the place of epochs."""
+    return curve._replace(x=over_seeds(rows, "evaluations", **columns).x)
+
+
+def validation(tables: Tables) -> Figure:
     """Negative ELBO above full summation against epochs and evaluations, and accuracy; 95% t bands."""
     table = where(tables["semi_validation"], start="warm")
-    arms = arms_of(table)
-    with style():
-        drawn, axes = figure(2.9, columns=3)
-        for arm in arms:
-            epochs, spent, mean, half = over_seeds(table, arm, "nelbo", "warm", minus="full")
+    with panels(2.9, 1, 3) as (drawn, axes):
+        for arm in ARMS.present(table, "arm"):
+            look = ARMS.styled(arm, markersize=3)
             if arm != "full":
-                _band(axes[0, 0], epochs, mean, half, arm)
-                _band(axes[0, 1], spent, mean, half, arm)
-            epochs, _, mean, half = over_seeds(table, arm, "accuracy", "warm")
-            _band(axes[0, 2], epochs, mean, half, arm)
+                above = over_seeds(table, "epoch", minus={"arm": "full"}, arm=arm, metric="nelbo")
+                band(axes[0, 0], above, look, ARMS[arm])
+                band(axes[0, 1], by_evaluations(table, above, arm=arm, metric="nelbo"), look, ARMS[arm])
+            band(axes[0, 2], over_seeds(table, "epoch", arm=arm, metric="accuracy"), look, ARMS[arm])
         axes[0, 0].set(xlabel="epoch", ylabel="nats above all summed")
         axes[0, 1].set(xlabel="evaluations of f")
         axes[0, 2].set(xlabel="epoch", ylabel="accuracy")
-        handles, labels = axes[0, 2].get_legend_handles_labels()
-        drawn.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=7)
+        legend_below(drawn, axes[0, 2], 4, fontsize=7)
     return drawn
 
 
-def moving_curves(tables: Tables) -> Figure:
+def moving(tables: Tables) -> Figure:
     """Negative ELBO against epochs and evaluations, and share located; 95% t bands."""
     table = tables["moving_validation"]
-    arms = arms_of(table)
-    with style():
-        drawn, axes = figure(2.9, columns=3)
+    arms = ARMS.present(table, "arm")
+    with panels(2.9, 1, 3) as (drawn, axes):
         for arm in arms:
-            epochs, spent, mean, half = over_seeds(table, arm, "nelbo", "cold")
-            _band(axes[0, 0], epochs, mean, half, arm)
-            _band(axes[0, 1], spent, mean, half, arm)
-            if arm == "known_place":
-                continue
-            epochs, _, mean, half = over_seeds(table, arm, "located", "cold")
-            _band(axes[0, 2], epochs, mean, half, arm)
-        _, _, guess, _ = over_seeds(table, arms[0], "constant_guess", "cold")
-        axes[0, 2].axhline(float(guess[0]), color="0.4", linestyle=":")
+            look, curve = ARMS.styled(arm, markersize=3), over_seeds(table, "epoch", arm=arm, metric="nelbo")
+            band(axes[0, 0], curve, look, ARMS[arm])
+            band(axes[0, 1], by_evaluations(table, curve, arm=arm, metric="nelbo"), look, ARMS[arm])
+            if arm != "known_place":
+                band(axes[0, 2], over_seeds(table, "epoch", arm=arm, metric="located"), look, ARMS[arm])
+        guess = over_seeds(table, "epoch", arm=arms[0], metric="constant_guess")
+        axes[0, 2].axhline(float(guess.mean[0]), color="0.4", linestyle=":")
         axes[0, 0].set(xlabel="epoch", ylabel="negative ELBO, nats")
         axes[0, 1].set(xlabel="evaluations of f")
         axes[0, 2].set(xlabel="epoch", ylabel="located within 2 px", ylim=(0, 1.02))
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        drawn.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=7)
+        legend_below(drawn, axes[0, 0], 4, fontsize=7)
     return drawn
 
 
-def _band(axis: Axes, x: Any, mean: Any, half: Any, arm: str) -> None:
-    axis.plot(x, mean, label=ARM_NAMES[arm], markersize=3, **LOOKS[arm])
-    axis.fill_between(x, mean - half, mean + half, alpha=0.12, color=LOOKS[arm]["color"], linewidth=0)
-
-
-def attention_maps(tables: Tables) -> Figure:
+def attention(tables: Tables) -> Figure:
     """Rows are images; columns the canvas, then attention and reconstruction of every arm that looks."""
     table = where(tables["attention"], seed=0)
-    arms = [arm for arm in arms_of(table) if arm != "known_place"]
-    images = sorted(set(table["image"].to_pylist()))
-    with style():
-        columns = 1 + 2 * len(arms)
-        drawn, axes = figure(1.0 * len(images) + 0.4, rows=max(len(images), 1), columns=columns)
-        for axis in axes.flat:
-            axis.set_axis_off()
+    arms = [arm for arm in ARMS.present(table, "arm") if arm != "known_place"]
+    images = levels(table, "image")
+    shown = [(arms[0], "canvas", "canvas")]
+    shown += [(arm, kind, f"{ARMS[arm]}\n{kind}") for arm in arms for kind in ("attention", "reconstruction")]
+    with panels(1.0 * len(images) + 0.4, max(len(images), 1), len(shown)) as (drawn, axes):
+        bare(axes)
         for row, image in enumerate(images):
-            shown = [(arms[0], "canvas", "canvas")]
-            shown += [(a, kind, f"{ARM_NAMES[a]}\n{kind}") for a in arms for kind in ("attention", "reconstruction")]
             for axis, (arm, kind, title) in zip(axes[row], shown, strict=True):
-                found = where(table, arm=arm, image=image, kind=kind).to_pylist()[0]
-                picture = np.array(found["values"]).reshape(found["side"], -1)
-                axis.imshow(picture, cmap="gray_r", vmin=0, vmax=picture.max() if kind == "attention" else 1)
+                values = picture(where(table, arm=arm, image=image, kind=kind).to_pylist()[0])
+                axis.imshow(values, cmap="gray_r", vmin=0, vmax=values.max() if kind == "attention" else 1)
                 axis.set_title(title if row == 0 else "", fontsize=6)
     return drawn

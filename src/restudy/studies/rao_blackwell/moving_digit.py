@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-import pyarrow as pa
 import torch
 from torch import Tensor
 
@@ -14,16 +12,13 @@ from restudy.bench.context import Context, Outputs
 from restudy.methods.estimators.sampling import draw
 from restudy.methods.models import derive_seed
 from restudy.methods.training import keep_freed_memory
-from restudy.studies.rao_blackwell.arms import Build, builder
-from restudy.studies.rao_blackwell.canvas import AttendingVae, Canvas, Looking, digits, near, place, place_divergence
-from restudy.studies.rao_blackwell.fitting import Annealing, Estimator, Recipe, fit
-from restudy.studies.rao_blackwell.tidy import ATTENTION, TIMINGS, VALIDATION, timing_rows, validation_rows
 
-UNITS = {"nelbo": "nats", "nelbo_argmax": "nats", "located": "1", "constant_guess": "1", "likeliest": "1"}
+from .experiment import KNOWN, Estimator, Recipe, Row, builder, fit, told
+from .models import AttendingVae, Canvas, Looking, digits, divergence_from_uniform, near, place
+
+PLACE_UNITS = {"nelbo": "nats", "nelbo_argmax": "nats", "located": "1", "constant_guess": "1", "likeliest": "1"}
 WITHIN = 2
 DRAWS = 8
-KNOWN = "known_place"
-"""The reference arm: it is told the place, and pays log K nats for it."""
 
 
 class MovingDigit:
@@ -54,7 +49,7 @@ class MovingDigit:
         if self.known:
             return looking.at(truth[None]).mean() + math.log(self.model.canvas.categories)
         log_q = self.model.log_q(x)
-        return (estimator.surrogate(log_q, looking, generator) + place_divergence(log_q)).mean()
+        return (estimator.surrogate(log_q, looking, generator) + divergence_from_uniform(log_q)).mean()
 
     @torch.no_grad()
     def measure(self) -> dict[str, float]:
@@ -68,7 +63,7 @@ class MovingDigit:
         guesses = torch.arange(self.model.canvas.categories, device=self.device)[:, None]
         constant = near(self.model.canvas, guesses, self.truth[None], WITHIN).float().mean(1).max()
         return {
-            "nelbo": float((looking.at(drawn).mean(0) + place_divergence(log_q)).mean()),
+            "nelbo": float((looking.at(drawn).mean(0) + divergence_from_uniform(log_q)).mean()),
             "nelbo_argmax": float(at_best.mean()),
             "located": float(near(self.model.canvas, best, self.truth, WITHIN).float().mean()),
             "constant_guess": float(constant),
@@ -97,7 +92,7 @@ class MovingDigit:
             yield i, "reconstruction", drawn[i].cpu()
 
 
-def train_moving_digit(
+def moving_digit(
     context: Context,
     *,
     seeds: Sequence[int],
@@ -126,10 +121,8 @@ def train_moving_digit(
     keep_freed_memory()
     canvas = Canvas(side, digit)
     train, test = (digits(canvas, n, test=held) for n, held in ((train_images, False), (validation, True)))
-    annealing = Annealing(temperature, anneal_rate, lowest_temperature)
-    rows: list[dict[str, Any]] = []
-    times: list[dict[str, Any]] = []
-    pictures: list[dict[str, Any]] = []
+    rows: dict[str, list[Row]] = {"moving_validation": [], "moving_timings": []}
+    pictures: list[Row] = []
     for seed in seeds:
         for arm in arms:
             with torch.random.fork_rng(devices=[]):
@@ -137,25 +130,17 @@ def train_moving_digit(
                 model = AttendingVae(canvas, channels=channels, hidden=hidden, latent=latent, head=head)
             model = model.to(context.device)
             task = MovingDigit(model, seed, train, test, batch_size, known=arm == KNOWN)
-            build = _builder(arm, canvas, seed)
-            recipe = Recipe(arm, seed, epochs, float(learning_rates[arm]), annealing)
-            records = fit(task, build, recipe, context.checkpoints / f"s{seed}-{arm}.pt")
-            where = {"seed": seed, "arm": arm, "start": "cold"}
-            rows += validation_rows(where, records, build(1.0).evaluations, UNITS)
-            times += timing_rows(where, records)
+            build = builder(arm, canvas.categories, seed)
+            rates = float(learning_rates[arm]), temperature, anneal_rate, lowest_temperature
+            path = context.checkpoints / f"s{seed}-{arm}.pt"
+            records = fit(task, build, Recipe(arm, seed, epochs, *rates), path, context.live(seed))
+            found = told(records, {"seed": seed, "arm": arm, "start": "cold"}, build(1.0).evaluations, PLACE_UNITS)
+            for table, more in zip(rows.values(), found, strict=True):
+                table += more
             if seed == 0:
                 pictures += [
                     {"seed": seed, "arm": arm, "image": i, "kind": kind, "side": len(shown)}
                     | {"values": shown.flatten().tolist()}
                     for i, kind, shown in task.pictures(examples)
                 ]
-    return {
-        "moving_validation": pa.Table.from_pylist(rows, schema=VALIDATION),
-        "moving_timings": pa.Table.from_pylist(times, schema=TIMINGS),
-        "attention": pa.Table.from_pylist(pictures, schema=ATTENTION),
-    }
-
-
-def _builder(arm: str, canvas: Canvas, seed: int) -> Build:
-    """As `builder`; the arm that knows the place costs one evaluation, like a single draw."""
-    return builder("reinforce" if arm == KNOWN else arm, canvas.categories, seed)
+    return {**rows, "attention": pictures}

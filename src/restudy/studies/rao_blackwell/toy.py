@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import torch
 
 from restudy.bench.context import Context, Outputs
 from restudy.methods.estimators import TableObjective, optimal_k, rao_blackwell_moments, top_k
 from restudy.methods.models import derive_seed
-from restudy.studies.rao_blackwell import bernoulli
-from restudy.studies.rao_blackwell.arms import builder
-from restudy.studies.rao_blackwell.check import log_probabilities
-from restudy.studies.rao_blackwell.tidy import OPTIMAL, PATHS, TOY
+
+from .exact import Array, F, Row, log_probabilities, loss
+from .experiment import builder
 
 ARMS = ("full", "reinforce", "reinforce2", "rb1", "reinforce_plus", "rb1_plus")
 GOAL = 0.70
@@ -24,7 +21,7 @@ CATEGORIES = 20
 ALPHAS = (0.05, 5.0)
 
 
-def run_toy(
+def toy(
     context: Context,
     *,
     seeds: Sequence[int],
@@ -40,9 +37,9 @@ def run_toy(
     Returns `toy` (final loss, mean loss over the steps, whether the goal was reached), `paths` (losses of seed 0) and
     `optimal` (exact variance of the logits' gradient for every k).
     """
-    rows: list[dict[str, Any]] = []
-    paths: list[dict[str, Any]] = []
-    optimal: list[dict[str, Any]] = []
+    rows: list[Row] = []
+    paths: list[Row] = []
+    optimal: list[Row] = []
     points = np.unique(np.linspace(0, steps, path_points).astype(int))
     for seed in seeds:
         for arm in ARMS:
@@ -61,19 +58,13 @@ def run_toy(
                     for i in points
                 ]
         optimal += best_numbers(seed, cases)
-    return {
-        "toy": pa.Table.from_pylist(rows, schema=TOY),
-        "paths": pa.Table.from_pylist(paths, schema=PATHS),
-        "optimal": pa.Table.from_pylist(optimal, schema=OPTIMAL),
-    }
+    return {"toy": rows, "paths": paths, "optimal": optimal}
 
 
-def descend(
-    arm: str, seed: int, runs: int, steps: int, learning_rate: float, start: float
-) -> np.ndarray[Any, np.dtype[np.float64]]:
+def descend(arm: str, seed: int, runs: int, steps: int, learning_rate: float, start: float) -> Array:
     """Exact loss before each step and after the last, float64 (steps + 1, runs), by plain gradient descent on eta."""
     generator = torch.Generator().manual_seed(derive_seed(seed, "toy"))
-    objective = TableObjective(torch.tensor(bernoulli.F).expand(runs, -1))
+    objective = TableObjective(torch.tensor(F).expand(runs, -1))
     estimator = builder(arm, 8, seed)(1.0)
     eta = torch.full((runs,), start, dtype=torch.float64, requires_grad=True)
     etas = [eta.detach().numpy().copy()]
@@ -81,10 +72,10 @@ def descend(
         (slope,) = torch.autograd.grad(estimator.surrogate(log_probabilities(eta), objective, generator).sum(), eta)
         eta = (eta.detach() - learning_rate * slope).requires_grad_()
         etas.append(eta.detach().numpy().copy())
-    return bernoulli.loss(np.stack(etas))
+    return loss(np.stack(etas))
 
 
-def best_numbers(seed: int, cases: int) -> Iterator[dict[str, Any]]:
+def best_numbers(seed: int, cases: int) -> Iterator[Row]:
     """Random q (Dirichlet, 20 categories) and f (normal): total variance of the REINFORCE logit gradient for each k."""
     generator = np.random.default_rng(derive_seed(seed, "optimal k"))
     low, high = np.log(ALPHAS)

@@ -1,122 +1,97 @@
-"""Planted nulls: results from which the effect of a claim was removed, on which it must not come out `reproduced`."""
+"""Planted nulls: results from which the effect of a claim was removed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import numpy as np
 import pyarrow as pa
 
-from restudy.studies.relevance_evaluation.tidy import Tables, relabel, where, with_values
+from restudy.nulls import Null, changed, in_turn, replaced, spoiled
+from restudy.tables import levels, relabel, where, with_column
 
-Null = Callable[[Tables], dict[str, pa.Table]]
-LRP, SENSITIVITY, DECONVOLUTION = "lrp_alpha_beta", "sensitivity", "deconvolution"
-
-
-def _exchanged(column: str, one: str, other: str, *tables: str, **only: object) -> Null:
-    """Two values of a column exchanged in some tables: the arms swapped."""
-
-    def null(given: Tables) -> dict[str, pa.Table]:
-        names = {one: other, other: one}
-        return {**given, **{t: relabel(given[t], column, names, **only) for t in tables if t in given}}
-
-    return null
+from .statistics import DECONVOLUTION, LRP, SENSITIVITY
 
 
-def _random_methods(given: Tables) -> dict[str, pa.Table]:
-    """Every method is as good as the random order."""
-    table = given["aopc"]
-    at = {
-        (r["pair"], r["seed"], r["region"], r["fill"], r["score"], r["share"]): r["value"]
-        for r in where(table, method="random")
-        .select(["pair", "seed", "region", "fill", "score", "share", "value"])
-        .to_pylist()
-    }
-    rows = table.select(["pair", "seed", "region", "fill", "score", "share", "value"]).to_pylist()
-    values = [at[r["pair"], r["seed"], r["region"], r["fill"], r["score"], r["share"]] for r in rows]
-    return {**given, "aopc": with_values(table, "value", values)}
+def exchanged(column: str, one: str, other: str, *tables: str, **only: object) -> Null:
+    """Exchange two values of a column in some tables: the arms swapped."""
+
+    def swap(rows: pa.Table) -> pa.Table:
+        return relabel(rows, column, {one: other, other: one}, **only)
+
+    return in_turn(*(replaced(table, swap) for table in tables))
 
 
-def _spoiled(claim: str, by: float = 10.0) -> Null:
-    """Every deviation of a claim made larger: a rule that errs."""
-
-    def null(given: Tables) -> dict[str, pa.Table]:
-        table = given["identities"]
-        wrong = np.array([c == claim for c in table["claim"].to_pylist()])
-        return {**given, "identities": with_values(table, "value", table["value"].to_numpy() + by * wrong)}
-
-    return null
+def as_random(rows: pa.Table) -> pa.Table:
+    """Make every method as good as the random order."""
+    key = ("pair", "seed", "region", "fill", "score", "share")
+    chance = {tuple(r[name] for name in key): r["value"] for r in where(rows, method="random").to_pylist()}
+    return with_column(rows, "value", [chance[tuple(r[name] for name in key)] for r in rows.select(key).to_pylist()])
 
 
-def _fills_turned(given: Tables) -> dict[str, pa.Table]:
-    """LRP and sensitivity exchanged under every fill but the uniform one: the sign depends on the fill."""
-    others = ("mean", "blur", "dataset")
-    table = relabel(given["aopc"], "method", {LRP: SENSITIVITY, SENSITIVITY: LRP}, fill=others)
-    table = relabel(table, "method", {LRP: DECONVOLUTION, DECONVOLUTION: LRP}, fill="dataset")
-    return {**given, "aopc": table}
+def fill_decides(rows: pa.Table) -> pa.Table:
+    """Exchange LRP and sensitivity under every fill but the uniform one: the sign depends on the fill."""
+    turned = relabel(rows, "method", {LRP: SENSITIVITY, SENSITIVITY: LRP}, fill=("mean", "blur", "dataset"))
+    return relabel(turned, "method", {LRP: DECONVOLUTION, DECONVOLUTION: LRP}, fill="dataset")
 
 
-def _epsilon_reversed(given: Tables) -> dict[str, pa.Table]:
-    """The smallest epsilon exchanged with the largest, and so on."""
-    found = sorted(set(given["epsilons"]["epsilon"].to_pylist()))
-    names: dict[object, object] = dict(zip(found, reversed(found), strict=True))
-    return {**given, "epsilons": relabel(given["epsilons"], "epsilon", names)}
+def epsilon_reversed(rows: pa.Table) -> pa.Table:
+    """Exchange the smallest epsilon with the largest, and so on."""
+    found = levels(rows, "epsilon")
+    return relabel(rows, "epsilon", dict(zip(found, reversed(found), strict=True)))
 
 
-def _never_negative(given: Tables) -> dict[str, pa.Table]:
-    """LRP without negative pixels."""
-    table = given["measures"]
-    zero = [
-        0.0 if m == "negative_share" else v
-        for m, v in zip(*(table[c].to_pylist() for c in ("metric", "value")), strict=True)
-    ]
-    return {**given, "measures": with_values(table, "value", zero)}
+def agreeing(rows: pa.Table) -> pa.Table:
+    """Let every image rank the methods as the first one does."""
+    return with_column(rows, "values", [[values[0]] * len(values) for values in rows["values"].to_pylist()])
 
 
-def _agreeing(given: Tables) -> dict[str, pa.Table]:
-    """Every image ranks the methods as the first one does."""
-    table = given["aopc"]
-    values = [[row[0]] * len(row) for row in table["values"].to_pylist()]
-    return {**given, "aopc": with_values(table, "values", values)}
+def ranked_by_chance(rows: pa.Table) -> pa.Table:
+    """Exchange the order by LRP with the random one."""
+    mine = relabel(where(rows, method=LRP, order="morf"), "order", {"morf": "random"})
+    chance = relabel(where(rows, method="random"), "order", {"random": "morf"})
+    rest = rows.filter(pa.array([m != "random" and (m, o) != (LRP, "morf") for m, o in _named(rows)]))
+    swapped = [relabel(mine, "method", {LRP: "random"}), relabel(chance, "method", {"random": LRP})]
+    return pa.concat_tables([rest, *swapped])
 
 
-_METHODS = _exchanged("method", LRP, SENSITIVITY, "aopc", "measures", "photo_aopc", "photo_measures")
-_DECONVOLUTION = _exchanged("method", LRP, DECONVOLUTION, "aopc", "measures", "photo_aopc")
-_OUTSIDE = _exchanged("method", LRP, "random", "measures", "photo_measures", metric="outside_aopc")
+def _named(rows: pa.Table) -> list[tuple[str, str]]:
+    return list(zip(rows["method"].to_pylist(), rows["order"].to_pylist(), strict=True))
+
+
+METHODS = exchanged("method", LRP, SENSITIVITY, "aopc", "measures", "photo_aopc", "photo_measures")
+RIVALS = exchanged("method", LRP, DECONVOLUTION, "aopc", "measures", "photo_aopc")
+OUTSIDE = exchanged("method", LRP, "random", "measures", "photo_measures", metric="outside_aopc")
 
 planted_nulls: dict[str, Null] = {
-    "S1": _METHODS,
-    "S2": _DECONVOLUTION,
-    "S3": _random_methods,
-    "S4": _METHODS,
-    "S5": _fills_turned,
-    "S6": _METHODS,
-    "S1'": _METHODS,
-    "S7": _spoiled("S7"),
-    "S8": _spoiled("S8"),
-    "S9": _epsilon_reversed,
-    "S10": _exchanged("method", LRP, SENSITIVITY, "measures", metric="jump"),
-    "S11": _exchanged("order", "morf", "lerf", "curves"),
-    "S12": _DECONVOLUTION,
-    "S13": _OUTSIDE,
-    "S14": _exchanged("condition", "own", "class_average", "measures"),
-    "S15": _METHODS,
-    "S16": _METHODS,
-    "I1": _spoiled("I1"),
-    "X1": _exchanged("pair", "garments", "fashion_mnist", "aopc"),
-    "X2": _spoiled("S9", by=1e3),
-    "X3": _never_negative,
-    "T1": _agreeing,
-    "E1": _DECONVOLUTION,
-    "E2": _METHODS,
-    "E3": _METHODS,
-    "E4": _METHODS,
-    "L1": _METHODS,
-    "L2": _DECONVOLUTION,
-    "L3": _exchanged("method", LRP, "random", "photo_aopc"),
-    "L4": _METHODS,
-    "L5": _OUTSIDE,
-    "L6": _METHODS,
-    "L7": _METHODS,
+    "S1": METHODS,
+    "S2": RIVALS,
+    "S3": replaced("aopc", as_random),
+    "S4": METHODS,
+    "S5": replaced("aopc", fill_decides),
+    "S6": METHODS,
+    "S1'": METHODS,
+    "S7": spoiled("identities", claim="S7"),
+    "S8": spoiled("identities", claim="S8"),
+    "S9": replaced("epsilons", epsilon_reversed),
+    "S10": exchanged("method", LRP, SENSITIVITY, "measures", metric="jump"),
+    "S11": exchanged("order", "morf", "lerf", "curves"),
+    "S12": RIVALS,
+    "S13": OUTSIDE,
+    "S14": exchanged("condition", "own", "class_average", "measures"),
+    "S15": METHODS,
+    "S16": METHODS,
+    "I1": spoiled("identities", claim="I1"),
+    "X1": exchanged("pair", "garments", "fashion_mnist", "aopc"),
+    "X2": spoiled("identities", 1e3, claim="S9"),
+    "X3": changed("measures", lambda share: 0.0, metric="negative_share"),
+    "T1": replaced("aopc", agreeing),
+    "E1": RIVALS,
+    "E2": METHODS,
+    "E3": METHODS,
+    "E4": METHODS,
+    "L1": METHODS,
+    "L2": RIVALS,
+    "L3": replaced("photo_aopc", ranked_by_chance),
+    "L4": METHODS,
+    "L5": OUTSIDE,
+    "L6": METHODS,
+    "L7": METHODS,
 }
-"""Claim -> a function from results to results without the effect."""

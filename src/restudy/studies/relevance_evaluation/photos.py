@@ -1,22 +1,26 @@
 """Stage `photos`: EfficientNet-Lite0 with its ImageNet weights, asked about scenes and photographs.
 
-One fixed model, so scenes are the replicates and what comes out is said of this model only.
+A scene is an animal, cut out, on a photograph; plain pieces of the photographs stand beside them. One fixed model, so
+scenes are the replicates and what comes out is said of this model only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
+import numpy as np
+import numpy.typing as npt
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from restudy.bench.context import Context, Outputs
 from restudy.data import imagenet_lite0, stamps
 from restudy.data import photos as photo_data
 from restudy.methods.models import derive_seed
-from restudy.methods.models.efficientnet import MEAN, STD, load_lite0
+from restudy.methods.models.efficientnet import MEAN, STD, load_lite0, scale_pixels
 from restudy.methods.perturbation import (
     SCORES,
     Grid,
@@ -26,19 +30,105 @@ from restudy.methods.perturbation import (
     png_bytes,
     total_variation,
 )
-from restudy.studies.relevance_evaluation import nets
-from restudy.studies.relevance_evaluation.explain import LRP, explained, fill_named
-from restudy.studies.relevance_evaluation.outside import outside_aopc
-from restudy.studies.relevance_evaluation.perturb import UNITS, merged, region_orders
-from restudy.studies.relevance_evaluation.pictures import picture
-from restudy.studies.relevance_evaluation.scenes import Scenes, scenes
-from restudy.studies.relevance_evaluation.tidy import PHOTO_AOPC, PHOTO_MAPS, PHOTO_MEASURES
+
+from .experiment import LRP, UNITS, Row, explained, fill_named, merged, outside_aopc, predicted, region_orders
+from .probe import picture
 
 SEED = 0  # one fixed model: of random parts there are only the scenes, the fills and the orders
 LOW, HIGH = -MEAN / STD, (1 - MEAN) / STD
+CORNERS = ((0.5, 0.5), (0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0))
+"""Where a piece of a photograph sits: the centre first."""
+PIECE = 0.8
+"""Side of a piece over the photograph's shorter side."""
 
 
-def perturb_photos(
+@dataclass(frozen=True)
+class Scenes:
+    """Images (N, 3, H, W) scaled for the network; where the animal is, bool (N, H, W), nowhere in a plain piece; names.
+
+    `kind` is `scene` or `crop`, `photo` the photograph behind, `scene` a name of its own for each image.
+    """
+
+    images: Tensor
+    inside: Tensor
+    kind: list[str]
+    photo: list[str]
+    scene: list[str]
+
+
+def scenes(
+    photos: Mapping[str, npt.NDArray[np.uint8]],
+    stamps: Mapping[str, npt.NDArray[np.uint8]],
+    *,
+    pixels: int,
+    crops: int,
+    object_share: tuple[float, float],
+    seed: int,
+) -> Scenes:
+    """One scene for each cut-out, then `crops` plain pieces of each photograph.
+
+    A cut-out is resized so that its longer side is a share of the image's side, drawn between the two ends of
+    `object_share`, and placed anywhere inside. Photographs take turns; where a piece is cut from one is drawn.
+    """
+    generator = np.random.default_rng(seed)
+    whole = {name: _colour(photo) for name, photo in photos.items()}
+    names = list(whole)
+    images, inside, kind, photo, scene = [], [], [], [], []
+    for number, (name, stamp) in enumerate(stamps.items()):
+        behind = names[number % len(names)]
+        image = _piece(whole[behind], (generator.random(), generator.random()), pixels)
+        share = generator.uniform(*object_share)
+        pasted, mask = _pasted(image, stamp, share, (generator.random(), generator.random()))
+        images.append(pasted)
+        inside.append(mask)
+        kind.append("scene")
+        photo.append(behind)
+        scene.append(name)
+    for behind in names:
+        for crop, place in enumerate(CORNERS[:crops]):
+            images.append(_piece(whole[behind], place, pixels))
+            inside.append(torch.zeros(pixels, pixels, dtype=torch.bool))
+            kind.append("crop")
+            photo.append(behind)
+            scene.append(f"{behind} {crop}")
+    return Scenes(scale_pixels(torch.stack(images)), torch.stack(inside), kind, photo, scene)
+
+
+def _colour(photo: npt.NDArray[np.uint8]) -> Tensor:
+    array = photo[..., None].repeat(3, axis=2) if photo.ndim == 2 else photo
+    return torch.tensor(array, dtype=torch.float32).permute(2, 0, 1) / 255
+
+
+def _piece(image: Tensor, place: tuple[float, float], pixels: int) -> Tensor:
+    side = round(min(image.shape[1:]) * PIECE)
+    top, left = (round((size - side) * at) for size, at in zip(image.shape[1:], place, strict=True))
+    return _resized(image[:, top : top + side, left : left + side], (pixels, pixels))
+
+
+def _resized(image: Tensor, size: tuple[int, int]) -> Tensor:
+    return F.interpolate(image[None], size, mode="bilinear", antialias=True)[0]
+
+
+def _pasted(
+    image: Tensor, stamp: npt.NDArray[np.uint8], share: float, place: tuple[float, float]
+) -> tuple[Tensor, Tensor]:
+    """The image with the cut-out on it, and where more than half of a pixel is the cut-out's."""
+    pixels = image.shape[1]
+    longest = max(stamp.shape[:2])
+    size = tuple(max(1, round(side * share * pixels / longest)) for side in stamp.shape[:2])
+    # Colour is resized with its opacity, so that what is transparent leaves no seam.
+    layers = torch.tensor(stamp, dtype=torch.float32).permute(2, 0, 1) / 255
+    opacity = _resized(layers[3:], (size[0], size[1])).clamp(0, 1)
+    colour = _resized(layers[:3] * layers[3:], (size[0], size[1])).clamp(0, 1)
+    top, left = (round((pixels - side) * at) for side, at in zip(size, place, strict=True))
+    found, mask = image.clone(), torch.zeros(pixels, pixels, dtype=torch.bool)
+    where = (slice(top, top + size[0]), slice(left, left + size[1]))
+    found[:, *where] = colour + (1 - opacity) * found[:, *where]
+    mask[where] = opacity[0] > 0.5
+    return found, mask
+
+
+def photos(
     context: Context,
     *,
     pixels: int,
@@ -56,7 +146,7 @@ def perturb_photos(
     examples: int,
     batch_size: int,
 ) -> Outputs:
-    """Perturb scenes and plain crops; returns `photo_aopc`, `photo_measures` and `photo_maps` (see `tidy`)."""
+    """Perturb scenes and plain crops; returns `photo_aopc`, `photo_measures` and `photo_maps`."""
     model = load_lite0(imagenet_lite0.load().weights).to(context.device)
     model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     found = scenes(
@@ -68,12 +158,12 @@ def perturb_photos(
         seed=SEED,
     )
     images = found.images.to(context.device)
-    target = nets.predicted(model, images, batch_size)
+    target = predicted(model, images, batch_size)
     maps = explained(model, images, target, methods, epsilon=epsilon, noise_seed=derive_seed(SEED, "noise"),
                      batch_size=batch_size)  # fmt: skip
     grid = Grid.of(images, region)
     orders = region_orders(maps, grid, random_orders, derive_seed(SEED, "photo orders"))
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for fill in fills:
         how = fill_named(fill, pool=images, region=region, blur_sigma=blur_sigma, low=LOW, high=HIGH)
         generator = torch.Generator().manual_seed(derive_seed(SEED, "photo fill", fill))
@@ -88,13 +178,8 @@ def perturb_photos(
                     rows += _each(found, where, curve[:, 0].tolist(), values)
     shown = [{"scene": found.scene[n], "method": m} | picture(v[n]) for m, v in maps.items() for n in range(examples)]
     shown += [{"scene": found.scene[n], "method": "input"} | picture(images[n].mean(0)) for n in range(examples)]
-    return {
-        "photo_aopc": pa.Table.from_pylist(rows, schema=PHOTO_AOPC),
-        "photo_measures": pa.Table.from_pylist(
-            _measures(found, model, images, target, maps, grid, grid.steps(min(shares))), schema=PHOTO_MEASURES
-        ),
-        "photo_maps": pa.Table.from_pylist(shown, schema=PHOTO_MAPS),
-    }
+    measures = _measures(found, model, images, target, maps, grid, grid.steps(min(shares)))
+    return {"photo_aopc": rows, "photo_measures": measures, "photo_maps": shown}
 
 
 def _each(found: Scenes, where: Mapping[str, Any], starts: Sequence[float], values: Sequence[float]) -> list[Any]:
@@ -106,9 +191,9 @@ def _each(found: Scenes, where: Mapping[str, Any], starts: Sequence[float], valu
 
 def _measures(
     found: Scenes, model: nn.Module, images: Tensor, target: Tensor, maps: dict[str, Tensor], grid: Grid, steps: int
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Complexity of every map; relevance outside the animal and its AOPC, for the scenes."""
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for method, values in maps.items():
         array = values.double().cpu().numpy()
         numbers = {"png_bytes": (png_bytes(array), "bytes"), "entropy": (entropy_bits(array), "bits"),
@@ -134,5 +219,5 @@ def _measures(
     return rows
 
 
-def _named(found: Scenes, number: int, row: dict[str, Any]) -> dict[str, Any]:
+def _named(found: Scenes, number: int, row: Row) -> Row:
     return {"kind": found.kind[number], "photo": found.photo[number], "scene": found.scene[number]} | row

@@ -1,192 +1,135 @@
-"""One number per seed from the results tables, for every claim, control and gate. numpy and pyarrow only.
+"""One number per replicate from the results tables, for every claim, control and gate.
 
-Positive is the paper's direction. AOPC and ABPC are areas of the logit over the first 16% of the regions of 4 pixels,
-divided by the seed's mean logit of the unperturbed images: a share of the score, so that networks compare. What is
-said of EfficientNet-Lite0 stands in `photo_statistics`.
+The replicate is the seed; the scene on EfficientNet-Lite0; the case of an identity. Positive is the paper's direction.
+AOPC and ABPC are those of the logit over the first 16% of 4 x 4 regions, as a share of the mean unperturbed logit.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Mapping
+from functools import partial
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from restudy.studies.relevance_evaluation.areas import (
-    DECONVOLUTION,
-    DIGITS,
-    EDGES,
-    FASHION,
-    GARMENTS,
-    LRP,
-    PAIRS,
-    REGION,
-    SENSITIVITY,
-    SHARE,
-    area,
-    between_curves,
-    ranking_alpha,
-    ranking_alpha_of_means,
-    settings,
-)
-from restudy.studies.relevance_evaluation.photo_statistics import (
-    lite0_bytes,
-    lite0_crops_lrp_minus_sensitivity,
-    lite0_deconvolution,
-    lite0_edges_minus_sensitivity,
-    lite0_lrp_minus_random,
-    lite0_mean_fill,
-    lite0_noise_bytes,
-    lite0_noise_minus_random,
-    lite0_outside,
-    lite0_outside_noise,
-    lite0_sensitivity,
-)
-from restudy.studies.relevance_evaluation.tidy import (
-    BySeed,
-    Tables,
-    by_seed,
-    minus,
-    over,
-    replicates,
-    where,
-)
+from restudy.contrasts import Measure, Values, each, mean, measure, table_of
+from restudy.tables import Array, BySeed, Tables, arrays, by_seed, levels, where
 
-__all__ = [
-    "lite0_bytes",
-    "lite0_crops_lrp_minus_sensitivity",
-    "lite0_deconvolution",
-    "lite0_edges_minus_sensitivity",
-    "lite0_lrp_minus_random",
-    "lite0_mean_fill",
-    "lite0_noise_bytes",
-    "lite0_noise_minus_random",
-    "lite0_outside",
-    "lite0_outside_noise",
-    "lite0_sensitivity",
-    "ranking_alpha",
-    "ranking_alpha_of_means",
-]
-Statistic = Callable[[Tables], pa.Table]
+LRP, SENSITIVITY, DECONVOLUTION, EDGES = "lrp_alpha_beta", "sensitivity", "deconvolution", "edges"
+FASHION, DIGITS, GARMENTS = "fashion_mnist", "mnist5k", "garments"
+PAIRS = (FASHION, DIGITS, GARMENTS)
+FILLS = ("uniform", "mean", "blur", "dataset", "black")
+SHARE, REGION = 0.16, 4
 TENTH = 5
 """A tenth of the 49 regions, rounded."""
+RANKED = (SENSITIVITY, DECONVOLUTION, LRP, "lrp_epsilon", "gradient_x_input")
+
+# S7, S8, I1: deviations from identities
+identity = partial(each, "identities", ("model", "case"))
+end_to_end_gap = identity(claim="S7", metric="gap")
+layer_gap_epsilon = identity(claim="S8", metric="layer_gap", rule="lrp_epsilon")
+layer_gap_alpha_beta = identity(claim="S8", metric="layer_gap", rule="lrp_alpha_beta")
+gradient_x_input_gap = identity(claim="I1", metric="gradient_x_input")
 
 
-def _named(function: Statistic, says: str) -> Statistic:
-    function.__doc__ = says
-    return function
-
-
-def _exact(claim: str, says: str, **columns: object) -> Statistic:
-    """Deviations from an identity, one replicate per case; 0 is right."""
-
-    def statistic(tables: Tables) -> pa.Table:
-        rows = where(tables["identities"], claim=claim, **columns)
-        names = [f"{m} {c}" for m, c in zip(rows["model"].to_pylist(), rows["case"].to_pylist(), strict=True)]
-        return replicates(dict(zip(names, rows["value"].to_pylist(), strict=True)))
-
-    return _named(statistic, says)
-
-
-end_to_end_gap = _exact("S7", "Per architecture: |sum of relevance - logit| / |logit|, epsilon rule.", metric="gap")
-layer_gap_epsilon = _exact(
-    "S8", "Per operation: relative loss of relevance, epsilon rule.", metric="layer_gap", rule="lrp_epsilon"
-)
-layer_gap_alpha_beta = _exact(
-    "S8",
-    "Per operation: loss relative to the logit where contributions of both signs meet, alpha 2, beta 1.",
-    metric="layer_gap",
-    rule="lrp_alpha_beta",
-)
-gradient_x_input_gap = _exact("I1", "Per architecture: largest difference, relative.", metric="gradient_x_input")
-
-
-def neuron_shortfall(tables: Tables) -> pa.Table:
+@measure
+def neuron_shortfall(tables: Tables) -> Values:
     """Epsilon 0: what a share lacks of being 1,000 times too large. Epsilon .01: its excess over 1 / epsilon."""
     rows = where(tables["identities"], claim="S9", metric="largest_share")
     found = dict(zip(rows["case"].to_pylist(), rows["value"].to_pylist(), strict=True))
     wild, tame = found["epsilon=0"], found["epsilon=0.01"]
     large = max(0.0, 1e3 - wild) if math.isfinite(wild) else 0.0
-    return replicates({"epsilon=0": large, "epsilon=0.01": max(0.0, tame - 100.0) if math.isfinite(tame) else math.inf})
+    return {"epsilon=0": large, "epsilon=0.01": max(0.0, tame - 100.0) if math.isfinite(tame) else math.inf}
 
 
 # AOPC and ABPC
-def _area_gap(pair: str, first: str, second: str, fill: str = "uniform") -> Statistic:
-    order = {"random": "random"}
-
-    def statistic(tables: Tables) -> pa.Table:
-        areas = [area(tables, pair, m, fill, order.get(m, "morf")) for m in (first, second)]
-        return replicates(minus(*areas))
-
-    return _named(statistic, f"AOPC, share of the logit, {pair}, {fill} fill: {first} minus {second}.")
+aopc = partial(mean, "aopc", within=("pair",), score="logit")
 
 
-sensitivity_fashion = _area_gap(FASHION, LRP, SENSITIVITY)
-sensitivity_digits = _area_gap(DIGITS, LRP, SENSITIVITY)
-sensitivity_garments = _area_gap(GARMENTS, LRP, SENSITIVITY)
-deconvolution_fashion = _area_gap(FASHION, LRP, DECONVOLUTION)
-deconvolution_digits = _area_gap(DIGITS, LRP, DECONVOLUTION)
-deconvolution_garments = _area_gap(GARMENTS, LRP, DECONVOLUTION)
-edges_minus_sensitivity_fashion = _area_gap(FASHION, EDGES, SENSITIVITY)
-edges_minus_sensitivity_digits = _area_gap(DIGITS, EDGES, SENSITIVITY)
-edges_minus_sensitivity_garments = _area_gap(GARMENTS, EDGES, SENSITIVITY)
-edges_minus_deconvolution_fashion = _area_gap(FASHION, EDGES, DECONVOLUTION)
-edges_minus_deconvolution_digits = _area_gap(DIGITS, EDGES, DECONVOLUTION)
-edges_minus_deconvolution_garments = _area_gap(GARMENTS, EDGES, DECONVOLUTION)
-lrp_minus_random_fashion = _area_gap(FASHION, LRP, "random")
-lrp_minus_random_garments = _area_gap(GARMENTS, LRP, "random")
-sensitivity_minus_random_fashion = _area_gap(FASHION, SENSITIVITY, "random")
-sensitivity_minus_random_garments = _area_gap(GARMENTS, SENSITIVITY, "random")
-deconvolution_minus_random_fashion = _area_gap(FASHION, DECONVOLUTION, "random")
-deconvolution_minus_random_garments = _area_gap(GARMENTS, DECONVOLUTION, "random")
-noise_minus_random_fashion = _area_gap(FASHION, "noise", "random")
-noise_minus_random_digits = _area_gap(DIGITS, "noise", "random")
-noise_minus_random_garments = _area_gap(GARMENTS, "noise", "random")
-uniform_reversal_fashion = _area_gap(FASHION, SENSITIVITY, LRP)
-uniform_reversal_digits = _area_gap(DIGITS, SENSITIVITY, LRP)
-black_fashion = _area_gap(FASHION, LRP, SENSITIVITY, "black")
-black_digits = _area_gap(DIGITS, LRP, SENSITIVITY, "black")
-noise_black_fashion = _area_gap(FASHION, "noise", "random", "black")
-noise_black_digits = _area_gap(DIGITS, "noise", "random", "black")
-mean_fill_garments = _area_gap(GARMENTS, LRP, SENSITIVITY, "mean")
+def area(pair: str, method: str, fill: str = "uniform", order: str = "morf") -> Measure:
+    """Return AOPC over the mean unperturbed logit."""
+    order = "random" if method == "random" else order
+    chosen = partial(aopc, pair=pair, region=REGION, share=SHARE, fill=fill, method=method, order=order)
+    return chosen() / chosen(column="start")
 
 
-def background_interaction(tables: Tables) -> pa.Table:
-    """LRP minus sensitivity under the uniform fill: garments on photographs minus garments on black."""
-    gaps = [
-        minus(area(tables, p, LRP, "uniform"), area(tables, p, SENSITIVITY, "uniform")) for p in (GARMENTS, FASHION)
-    ]
-    return replicates(minus(*gaps))
+def area_gap(pair: str, first: str, second: str, fill: str = "uniform") -> Measure:
+    """Return the difference of two methods' areas."""
+    return area(pair, first, fill) - area(pair, second, fill)
 
 
-def background_interaction_noise(tables: Tables) -> pa.Table:
-    """The same difference for a noise map minus the random order."""
-    gaps = [
-        minus(area(tables, p, "noise", "uniform"), area(tables, p, "random", "uniform", "random"))
-        for p in (GARMENTS, FASHION)
-    ]
-    return replicates(minus(*gaps))
+sensitivity_fashion = area_gap(FASHION, LRP, SENSITIVITY)
+sensitivity_digits = area_gap(DIGITS, LRP, SENSITIVITY)
+sensitivity_garments = area_gap(GARMENTS, LRP, SENSITIVITY)
+deconvolution_fashion = area_gap(FASHION, LRP, DECONVOLUTION)
+deconvolution_digits = area_gap(DIGITS, LRP, DECONVOLUTION)
+deconvolution_garments = area_gap(GARMENTS, LRP, DECONVOLUTION)
+edges_minus_sensitivity_fashion = area_gap(FASHION, EDGES, SENSITIVITY)
+edges_minus_sensitivity_digits = area_gap(DIGITS, EDGES, SENSITIVITY)
+edges_minus_sensitivity_garments = area_gap(GARMENTS, EDGES, SENSITIVITY)
+edges_minus_deconvolution_fashion = area_gap(FASHION, EDGES, DECONVOLUTION)
+edges_minus_deconvolution_digits = area_gap(DIGITS, EDGES, DECONVOLUTION)
+edges_minus_deconvolution_garments = area_gap(GARMENTS, EDGES, DECONVOLUTION)
+lrp_minus_random_fashion = area_gap(FASHION, LRP, "random")
+lrp_minus_random_garments = area_gap(GARMENTS, LRP, "random")
+sensitivity_minus_random_fashion = area_gap(FASHION, SENSITIVITY, "random")
+sensitivity_minus_random_garments = area_gap(GARMENTS, SENSITIVITY, "random")
+deconvolution_minus_random_fashion = area_gap(FASHION, DECONVOLUTION, "random")
+deconvolution_minus_random_garments = area_gap(GARMENTS, DECONVOLUTION, "random")
+noise_minus_random_fashion = area_gap(FASHION, "noise", "random")
+noise_minus_random_digits = area_gap(DIGITS, "noise", "random")
+noise_minus_random_garments = area_gap(GARMENTS, "noise", "random")
+uniform_reversal_fashion = area_gap(FASHION, SENSITIVITY, LRP)
+uniform_reversal_digits = area_gap(DIGITS, SENSITIVITY, LRP)
+black_fashion = area_gap(FASHION, LRP, SENSITIVITY, "black")
+black_digits = area_gap(DIGITS, LRP, SENSITIVITY, "black")
+noise_black_fashion = area_gap(FASHION, "noise", "random", "black")
+noise_black_digits = area_gap(DIGITS, "noise", "random", "black")
+mean_fill_garments = area_gap(GARMENTS, LRP, SENSITIVITY, "mean")
+background_interaction = sensitivity_garments - sensitivity_fashion
+background_interaction_noise = noise_minus_random_garments - noise_minus_random_fashion
 
 
-def _abpc_gap(pair: str, first: str, second: str) -> Statistic:
-    def statistic(tables: Tables) -> pa.Table:
-        return replicates(minus(*(between_curves(tables, pair, m, "uniform") for m in (first, second))))
-
-    return _named(statistic, f"ABPC, share of the logit, {pair}, uniform fill: {first} minus {second}.")
+def between_curves(pair: str, method: str) -> Measure:
+    """Return ABPC: AOPC of the most relevant first minus that of the least relevant first."""
+    return area(pair, method) - area(pair, method, order="lerf")
 
 
-abpc_fashion = _abpc_gap(FASHION, LRP, SENSITIVITY)
-abpc_garments = _abpc_gap(GARMENTS, LRP, SENSITIVITY)
-abpc_edges_fashion = _abpc_gap(FASHION, EDGES, SENSITIVITY)
-abpc_edges_garments = _abpc_gap(GARMENTS, EDGES, SENSITIVITY)
+def abpc_gap(pair: str, first: str, second: str) -> Measure:
+    """Return the difference of two methods' ABPC."""
+    return between_curves(pair, first) - between_curves(pair, second)
 
 
-def same_sign_share(tables: Tables) -> pa.Table:
+abpc_fashion, abpc_garments = abpc_gap(FASHION, LRP, SENSITIVITY), abpc_gap(GARMENTS, LRP, SENSITIVITY)
+abpc_edges_fashion = abpc_gap(FASHION, EDGES, SENSITIVITY)
+abpc_edges_garments = abpc_gap(GARMENTS, EDGES, SENSITIVITY)
+
+
+def settings(tables: Tables, *, black: bool = False) -> dict[tuple[str, str, str, int, float, str], BySeed]:
+    """(pair, rival, fill, region, share, score) -> seed -> AOPC of LRP minus that of the rival."""
+    table = where(tables["aopc"], order="morf")
+    found = {}
+    regions, shares, scores = (levels(table, name) for name in ("region", "share", "score"))
+    for fill, region, share, score in product(FILLS if black else FILLS[:-1], regions, shares, scores):
+        for pair in PAIRS:
+            rows = where(table, fill=fill, region=region, share=share, score=score, pair=pair)
+            if rows.num_rows:
+                lrp = by_seed(rows, method=LRP)
+                for other in (SENSITIVITY, DECONVOLUTION):
+                    rival = by_seed(rows, method=other)
+                    found[pair, other, fill, region, share, score] = {seed: lrp[seed] - rival[seed] for seed in lrp}
+    return found
+
+
+@measure
+def same_sign_share(tables: Tables) -> Values:
     """Share of settings (pair, rival, fill, region, share, score) whose sign is that of the paper's own setting."""
     found = settings(tables)
     own = ("uniform", REGION, SHARE, "logit")
-    shares = {}
+    shares: Values = {}
     for seed in sorted(next(iter(found.values()))):
         agree = [
             np.sign(values[seed]) == np.sign(found[pair, other, *own][seed])
@@ -194,174 +137,230 @@ def same_sign_share(tables: Tables) -> pa.Table:
             if tuple(setting) != own
         ]
         shares[seed] = float(np.mean(agree))
-    return replicates(shares)
+    return shares
 
 
-# Single measures
-def measure(tables: Tables, pair: str, method: str, metric: str, condition: str = "") -> BySeed:
-    """A measure of a method's maps, seed by seed."""
-    return by_seed(tables["measures"], pair=pair, method=method, metric=metric, condition=condition)
+# What maps are like and how they react
+def of_maps(method: str, metric: str, condition: str = "", pair: str = GARMENTS) -> Measure:
+    """Return a measure of a method's maps."""
+    return mean("measures", within=("pair",), pair=pair, method=method, metric=metric, condition=condition)
 
 
-def _ratio(metric: str, first: str, second: str, pair: str = GARMENTS) -> Statistic:
-    def statistic(tables: Tables) -> pa.Table:
-        return replicates(over(*(measure(tables, pair, m, metric) for m in (first, second))))
-
-    return _named(statistic, f"{metric}, {pair}: {first} over {second}.")
+def of_sensitivity(metric: str, other: str = LRP, pair: str = GARMENTS) -> Measure:
+    """Return a measure of sensitivity's maps over that of another method's."""
+    return of_maps(SENSITIVITY, metric, pair=pair) / of_maps(other, metric, pair=pair)
 
 
-bytes_ratio = _ratio("png_bytes", SENSITIVITY, LRP)
-entropy_ratio = _ratio("entropy", SENSITIVITY, LRP)
-bytes_ratio_noise = _ratio("png_bytes", SENSITIVITY, "noise")
-entropy_ratio_noise = _ratio("entropy", SENSITIVITY, "noise")
-variation_ratio = _ratio("total_variation", SENSITIVITY, LRP)
-variation_ratio_foreground = _ratio("total_variation_foreground", SENSITIVITY, LRP)
-variation_ratio_noise = _ratio("total_variation", SENSITIVITY, "noise")
-variation_ratio_foreground_noise = _ratio("total_variation_foreground", SENSITIVITY, "noise")
-jump_ratio_lrp = _ratio("jump", SENSITIVITY, LRP)
-jump_ratio_deconvolution = _ratio("jump", SENSITIVITY, DECONVOLUTION)
-jump_ratio_product = _ratio("jump", SENSITIVITY, "gradient_x_input")
-entropy_absolute_ratio = _ratio("entropy_absolute", SENSITIVITY, LRP)
-bytes_ratio_fashion = _ratio("png_bytes", SENSITIVITY, LRP, FASHION)
+def same_class(method: str, condition: str = "signed") -> Measure:
+    """Return how much more alike a method's maps are within a class than LRP's."""
+    metric = "likeness_same_class"
+    return of_maps(method, metric, condition) - of_maps(LRP, metric, condition)
 
 
-def _measure_gap(metric: str, first: str, second: str, condition: str = "", pair: str = GARMENTS) -> Statistic:
-    def statistic(tables: Tables) -> pa.Table:
-        return replicates(minus(*(measure(tables, pair, m, metric, condition) for m in (first, second))))
-
-    return _named(statistic, f"{metric} {condition}, {pair}: {first} minus {second}.")
-
-
-likeness_switches = _measure_gap("likeness_same_class", DECONVOLUTION, LRP, "signed")
-likeness_no_switches = _measure_gap("likeness_same_class", "deconvolution_no_switches", LRP, "signed")
-likeness_noise = _measure_gap("likeness_same_class", "noise", LRP, "signed")
-likeness_absolute = _measure_gap("likeness_same_class", DECONVOLUTION, LRP, "absolute")
-stability_gap = _measure_gap("rank_stability", LRP, SENSITIVITY)
-stability_gap_noise = _measure_gap("rank_stability", "noise", SENSITIVITY)
-
-
-def stability_lrp(tables: Tables) -> pa.Table:
-    """Rank correlation of LRP's region scores before and after noise elsewhere."""
-    return replicates(measure(tables, GARMENTS, LRP, "rank_stability"))
-
-
-def stability_noise(tables: Tables) -> pa.Table:
-    """The same for a noise map drawn anew."""
-    return replicates(measure(tables, GARMENTS, "noise", "rank_stability"))
+bytes_ratio, bytes_ratio_noise = of_sensitivity("png_bytes"), of_sensitivity("png_bytes", "noise")
+bytes_ratio_fashion = of_sensitivity("png_bytes", pair=FASHION)
+entropy_ratio, entropy_ratio_noise = of_sensitivity("entropy"), of_sensitivity("entropy", "noise")
+entropy_absolute_ratio = of_sensitivity("entropy_absolute")
+variation_ratio, variation_ratio_noise = of_sensitivity("total_variation"), of_sensitivity("total_variation", "noise")
+variation_ratio_foreground = of_sensitivity("total_variation_foreground")
+variation_ratio_foreground_noise = of_sensitivity("total_variation_foreground", "noise")
+jump_ratio_lrp = of_sensitivity("jump")
+jump_ratio_deconvolution = of_sensitivity("jump", DECONVOLUTION)
+jump_ratio_product = of_sensitivity("jump", "gradient_x_input")
+likeness_switches = same_class(DECONVOLUTION)
+likeness_no_switches = same_class("deconvolution_no_switches")
+likeness_noise = same_class("noise")
+likeness_absolute = same_class(DECONVOLUTION, "absolute")
+stability_lrp = of_maps(LRP, "rank_stability")
+stability_noise = of_maps("noise", "rank_stability")
+stability_gap = stability_lrp - of_maps(SENSITIVITY, "rank_stability")
+stability_gap_noise = stability_noise - of_maps(SENSITIVITY, "rank_stability")
 
 
-def sign_shortfall(tables: Tables) -> pa.Table:
+@measure
+def sign_shortfall(tables: Tables) -> Values:
     """Share of negative pixels of sensitivity (must be 0), and what LRP's lacks of being above 0; per pair and seed."""
-    table = where(tables["measures"], metric="negative_share")
-    found = {}
-    for pair in sorted(set(table["pair"].to_pylist())):
-        for seed, value in measure(tables, pair, SENSITIVITY, "negative_share").items():
+    found: Values = {}
+    for pair in levels(where(tables["measures"], metric="negative_share"), "pair"):
+        for seed, value in of_maps(SENSITIVITY, "negative_share", pair=pair).values(tables).items():
             found[f"sensitivity {pair} {seed}"] = value
-        for seed, value in measure(tables, pair, LRP, "negative_share").items():
+        for seed, value in of_maps(LRP, "negative_share", pair=pair).values(tables).items():
             found[f"lrp {pair} {seed}"] = 0.0 if value > 0 else 1.0
-    return replicates(found)
+    return found
 
 
-def change_after_tenth(tables: Tables, method: str, order: str, fill: str, pair: str = GARMENTS) -> BySeed:
-    """Mean change of the logit after a tenth of the regions, share of the unperturbed logit."""
-    rows = where(tables["curves"], pair=pair, region=REGION, fill=fill, method=method, order=order, score="logit")
-    change = dict(zip(rows["seed"].to_pylist(), (values[TENTH] for values in rows["values"].to_pylist()), strict=True))
-    start = by_seed(
-        tables["aopc"], "start", pair=pair, region=REGION, fill=fill, method=method, order=order, score="logit"
-    )
-    return over(change, start)
+def after_tenth(method: str, order: str, fill: str) -> Measure:
+    """Return the mean change of the logit after a tenth of the regions, share of the unperturbed logit."""
+    chosen = {"pair": GARMENTS, "region": REGION, "fill": fill, "method": method, "order": order, "score": "logit"}
+
+    def compute(tables: Tables) -> Values:
+        rows = where(table_of(tables, "curves"), **chosen)
+        start = by_seed(tables["aopc"], "start", ("pair",), **chosen)
+        changes = zip(rows["seed"].to_pylist(), rows["values"].to_pylist(), strict=True)
+        return {seed: values[TENTH] / start.get(seed, math.nan) for seed, values in changes}
+
+    said = ", ".join(str(value) for value in chosen.values())
+    return Measure(compute, f"curves[{said}] after {TENTH} regions / start")
 
 
-def _change(method: str, order: str, fill: str, sign: float) -> Statistic:
-    def statistic(tables: Tables) -> pa.Table:
-        found = change_after_tenth(tables, method, order, fill)
-        return replicates({seed: sign * value for seed, value in found.items()})
+negative_mean, negative_dataset = after_tenth(LRP, "lerf", "mean"), after_tenth(LRP, "lerf", "dataset")
+positive_mean, positive_dataset = -after_tenth(LRP, "morf", "mean"), -after_tenth(LRP, "morf", "dataset")
+noise_negative_mean = after_tenth("noise", "lerf", "mean")
+noise_negative_dataset = after_tenth("noise", "lerf", "dataset")
 
-    first = "negative" if order == "lerf" else "positive"
-    says = f"Change of the logit when the most {first} tenth of the regions by {method} is replaced, {fill} fill"
-    return _named(statistic, says + (", sign turned." if sign < 0 else "."))
-
-
-negative_mean = _change(LRP, "lerf", "mean", 1)
-negative_dataset = _change(LRP, "lerf", "dataset", 1)
-positive_mean = _change(LRP, "morf", "mean", -1)
-positive_dataset = _change(LRP, "morf", "dataset", -1)
-noise_negative_mean = _change("noise", "lerf", "mean", 1)
-noise_negative_dataset = _change("noise", "lerf", "dataset", 1)
+# S13, S14: regions off the object, and regions with the usual part hidden; share of the unperturbed logit
+start = aopc(column="start", pair=GARMENTS, method=LRP, fill="mean")
 
 
-def outside_share(tables: Tables) -> pa.Table:
-    """Share of LRP's absolute relevance outside the garment."""
-    return replicates(measure(tables, GARMENTS, LRP, "outside_share"))
+def off_object(method: str) -> Measure:
+    """Return AOPC of regions off the garment: ranked by a method minus at random."""
+    return (of_maps(method, "outside_aopc") - of_maps("random", "outside_aopc")) / start
 
 
-def _outside(method: str, says: str) -> Statistic:
-    def statistic(tables: Tables) -> pa.Table:
-        found = minus(*(measure(tables, GARMENTS, m, "outside_aopc") for m in (method, "random")))
-        start = by_seed(tables["aopc"], "start", pair=GARMENTS, score="logit", method=LRP, fill="mean")
-        return replicates(over(found, start))
-
-    return _named(statistic, says)
+def beyond_average(ranking: str) -> Measure:
+    """Return AOPC of the regions that are left: by this ranking minus by the class average."""
+    metric = "occluded_aopc"
+    return (of_maps(LRP, metric, ranking) - of_maps(LRP, metric, "class_average")) / start
 
 
-outside_lrp = _outside(LRP, "AOPC, share of the logit, of regions off the garment: ranked by LRP minus at random.")
-outside_noise = _outside("noise", "The same, ranked by a noise map.")
-
-
-def _occluded(first: str, says: str) -> Statistic:
-    def statistic(tables: Tables) -> pa.Table:
-        areas = [measure(tables, GARMENTS, LRP, "occluded_aopc", name) for name in (first, "class_average")]
-        start = by_seed(tables["aopc"], "start", pair=GARMENTS, score="logit", method=LRP, fill="mean")
-        return replicates(over(minus(*areas), start))
-
-    return _named(statistic, says)
-
-
-own_minus_average = _occluded("own", "AOPC, share of the logit, usual part hidden: own map minus the class average.")
-other_minus_average = _occluded("other_image", "The same for the map of another image of the class.")
+outside_share = of_maps(LRP, "outside_share")
+outside_lrp, outside_noise = off_object(LRP), off_object("noise")
+own_minus_average, other_minus_average = beyond_average("own"), beyond_average("other_image")
 
 
 # S9
-def _over_epsilons(metric: str, sign: float, relative: bool, says: str) -> Statistic:
-    def statistic(tables: Tables) -> pa.Table:
-        table = where(tables["epsilons"], metric=metric)
-        values: dict[tuple[int, float], list[float]] = {}
-        columns = (table[name].to_pylist() for name in ("seed", "image", "epsilon", "value"))
-        rows = list(zip(*columns, strict=True))
+def over_epsilons(metric: str, says: str, sign: float = 1.0, *, relative: bool = False) -> Measure:
+    """Return a trend over epsilon, mean over images; `relative` to the same image at the smallest epsilon."""
+
+    def compute(tables: Tables) -> pa.Table:
+        table = where(table_of(tables, "epsilons"), metric=metric)
+        rows = list(zip(*(table[name].to_pylist() for name in ("seed", "image", "epsilon", "value")), strict=True))
         smallest = min(epsilon for _, _, epsilon, _ in rows)
         first = {(seed, image): value for seed, image, epsilon, value in rows if epsilon == smallest}
+        found: dict[tuple[int, float], list[float]] = {}
         for seed, image, epsilon, value in rows:
-            scale = first[seed, image] if relative else 1.0
-            values.setdefault((seed, epsilon), []).append(sign * value / scale)
-        keys = sorted(values)
+            found.setdefault((seed, epsilon), []).append(sign * value / (first[seed, image] if relative else 1.0))
+        keys = sorted(found)
         return pa.table(
             {
                 "replicate": pa.array([seed for seed, _ in keys], pa.int64()),
-                "value": pa.array([float(np.mean(values[key])) for key in keys], pa.float64()),
+                "value": pa.array([float(np.mean(found[key])) for key in keys], pa.float64()),
                 "x": pa.array([epsilon for _, epsilon in keys], pa.float64()),
             }
         )
 
-    return _named(statistic, says)
+    return Measure(compute, says)
 
 
-epsilon_gap = _over_epsilons("gap", 1.0, False, "Lost share of the logit by epsilon, mean over images.")
-epsilon_tamed = _over_epsilons(
-    "largest", -1.0, True, "Largest relevance by epsilon, over that of the same image at epsilon 0, sign turned."
+epsilon_gap = over_epsilons("gap", "lost share of the logit by epsilon, mean over images")
+epsilon_tamed = over_epsilons(
+    "largest", "-largest relevance by epsilon, over that of the same image at epsilon 0", -1.0, relative=True
 )
 
-
 # Gates
-def _accuracy(pair: str) -> Statistic:
-    return _named(
-        lambda tables: replicates(by_seed(tables["training"], pair=pair, arm="true", metric="test_accuracy")),
-        f"Test accuracy, {pair}.",
-    )
+accuracy = partial(mean, "training", within=("pair",), metric="test_accuracy")
+accuracy_fashion, accuracy_digits, accuracy_garments = (accuracy(pair=pair, arm="true") for pair in PAIRS)
+accuracy_bias_free = accuracy(pair=FASHION, arm="bias_free")
 
 
-accuracy_fashion, accuracy_digits, accuracy_garments = (_accuracy(pair) for pair in PAIRS)
+# T1: do single images agree about the order of the methods?
+def krippendorff_alpha(ratings: Array) -> float:
+    """Krippendorff's alpha of interval data without gaps, ratings (raters, items); 1 is agreement, 0 chance."""
+    raters, items = ratings.shape
+    count = raters * items
+    within = float(np.square(ratings[:, None, :] - ratings[None, :, :]).sum()) / (raters - 1)
+    flat = ratings.ravel()
+    between = 2.0 * (count * float(np.square(flat).sum()) - float(flat.sum()) ** 2) / (count - 1)
+    return 1.0 - within / between if between > 0 else math.nan
 
 
-def accuracy_bias_free(tables: Tables) -> pa.Table:
-    """Test accuracy of the net without biases."""
-    return replicates(by_seed(tables["training"], pair=FASHION, arm="bias_free", metric="test_accuracy"))
+def ranks(values: Array) -> Array:
+    """Ranks within each row of (M, N), 1 for the smallest, ties averaged."""
+    array = np.asarray(values, dtype=np.float64)
+    below = (array[:, :, None] > array[:, None, :]).sum(2)
+    equal = (array[:, :, None] == array[:, None, :]).sum(2)
+    found: Array = below + (equal + 1) / 2
+    return found
+
+
+def image_areas(tables: Tables, pair: str, fill: str, seed: int) -> dict[str, Any]:
+    """AOPC of single images by method, a list each."""
+    chosen = {"pair": pair, "region": REGION, "fill": fill, "order": "morf", "score": "logit", "share": SHARE}
+    rows = where(tables["aopc"], seed=seed, **chosen)
+    return dict(zip(rows["method"].to_pylist(), rows["values"].to_pylist(), strict=True))
+
+
+def image_alpha(tables: Tables, pair: str, fill: str, seed: int) -> float:
+    """Krippendorff's alpha over the images' rankings of five methods."""
+    found = image_areas(tables, pair, fill, seed)
+    return krippendorff_alpha(ranks(np.array([found[method] for method in RANKED]).T))
+
+
+@measure
+def ranking_alpha(tables: Tables) -> Values:
+    """Krippendorff's alpha over the images' rankings of five methods, garments on photographs, uniform fill."""
+    return {seed: image_alpha(tables, GARMENTS, "uniform", seed) for seed in levels(tables["aopc"])}
+
+
+@measure
+def ranking_alpha_of_means(tables: Tables) -> Values:
+    """Control: alpha over four groups of images, of the mean AOPC of sensitivity and LRP under black, Fashion-MNIST."""
+    alphas: Values = {}
+    for seed in levels(tables["aopc"]):
+        found = image_areas(tables, FASHION, "black", seed)
+        both = np.array([found[SENSITIVITY], found[LRP]])
+        alphas[seed] = krippendorff_alpha(np.array([part.mean(1) for part in np.array_split(both, 4, axis=1)]))
+    return alphas
+
+
+# EfficientNet-Lite0: one number per scene, or per plain crop, clustered by its photograph
+def scene_areas(tables: Tables, method: str, fill: str, kind: str = "scene") -> dict[str, float]:
+    """AOPC of each scene over the mean unperturbed logit of all of them."""
+    order = "random" if method == "random" else "morf"
+    chosen = {"kind": kind, "fill": fill, "method": method, "order": order, "score": "logit", "share": SHARE}
+    rows = where(table_of(tables, "photo_aopc"), **chosen)
+    first = float(np.mean(rows["start"].to_numpy())) if rows.num_rows else math.nan
+    return {s: v / first for s, v in zip(rows["scene"].to_pylist(), rows["value"].to_pylist(), strict=True)}
+
+
+def scene_gap(first: str, second: str, fill: str = "uniform", kind: str = "scene") -> Measure:
+    """Return AOPC, share of the logit: a method minus another."""
+
+    def compute(tables: Tables) -> Values:
+        one, other = (scene_areas(tables, method, fill, kind) for method in (first, second))
+        return {scene: one[scene] - other[scene] for scene in one if scene in other}
+
+    def clusters(tables: Tables) -> Mapping[Any, Any]:
+        rows = where(tables["photo_aopc"], kind=kind)
+        scenes, photos = arrays(rows, "scene", "photo")
+        return dict(zip(scenes, photos if kind == "crop" else scenes, strict=True))
+
+    return Measure(compute, f"photo_aopc[{kind}, {fill}]: {first} - {second}, for each {kind}", clusters=clusters)
+
+
+lite0_sensitivity = scene_gap(LRP, SENSITIVITY)
+lite0_deconvolution = scene_gap(LRP, DECONVOLUTION)
+lite0_lrp_minus_random = scene_gap(LRP, "random")
+lite0_noise_minus_random = scene_gap("noise", "random")
+lite0_edges_minus_sensitivity = scene_gap(EDGES, SENSITIVITY)
+lite0_mean_fill = scene_gap(LRP, SENSITIVITY, "mean")
+lite0_crops_lrp_minus_sensitivity = scene_gap(LRP, SENSITIVITY, kind="crop")
+
+
+def of_scene(method: str, metric: str) -> Measure:
+    """Return a measure of each scene's map."""
+
+    def compute(tables: Tables) -> Values:
+        rows = where(table_of(tables, "photo_measures"), kind="scene", method=method, metric=metric)
+        return dict(zip(rows["scene"].to_pylist(), rows["value"].to_pylist(), strict=True))
+
+    def clusters(tables: Tables) -> Mapping[Any, Any]:
+        return {scene: scene for scene in tables["photo_measures"]["scene"].to_pylist()}
+
+    return Measure(compute, f"photo_measures[{metric} of {method}] for each scene", clusters=clusters)
+
+
+lite0_bytes = of_scene(SENSITIVITY, "png_bytes") / of_scene(LRP, "png_bytes")
+lite0_noise_bytes = of_scene(SENSITIVITY, "png_bytes") / of_scene("noise", "png_bytes")
+lite0_outside = of_scene(LRP, "outside_aopc") - of_scene("random", "outside_aopc")
+lite0_outside_noise = of_scene("noise", "outside_aopc") - of_scene("random", "outside_aopc")

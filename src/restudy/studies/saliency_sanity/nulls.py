@@ -1,104 +1,71 @@
-"""Planted nulls: results from which the effect of a claim was removed, on which it must not come out `reproduced`."""
+"""Planted nulls: results from which the effect of a claim was removed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 import pyarrow as pa
 
-from restudy.studies.saliency_sanity.tidy import Tables, relabel, where
+from restudy.nulls import Null, replaced
+from restudy.tables import relabel, where
 
-Null = Callable[[Tables], dict[str, pa.Table]]
-
-
-def _exchanged(column: str, one: str, other: str, table: str = "similarity", **only: object) -> Null:
-    """Two values of a column exchanged: the arms swapped."""
-
-    def null(tables: Tables) -> dict[str, pa.Table]:
-        if table not in tables:
-            return dict(tables)
-        return {**tables, table: relabel(tables[table], column, {one: other, other: one}, **only)}
-
-    return null
+from .statistics import METRICS
 
 
-def _replaced(taken: str, given: str, **only: object) -> Null:
-    """A method's rows taken from another method."""
-
-    def null(tables: Tables) -> dict[str, pa.Table]:
-        table = tables["similarity"]
-        chosen = relabel(table, "method", {given: taken, taken: ""}, **only)
-        return {**tables, "similarity": chosen}
-
-    return null
+def exchanged(column: str, one: str, other: str, table: str = "similarity", **only: object) -> Null:
+    """Exchange two values of a column: the arms swapped."""
+    return replaced(table, lambda rows: relabel(rows, column, {one: other, other: one}, **only))
 
 
-def _retrained_as_randomized(tables: Tables) -> dict[str, pa.Table]:
-    """The cascade leaves the net as alike as an honest retraining: randomisation without effect."""
-    return {**tables, "similarity": relabel(tables["similarity"], "state", _swap("top_down", "seed_retrain"))}
+def cascade_reversed(rows: pa.Table) -> pa.Table:
+    """Count the steps of the cascade from its end: randomising more layers brings the maps back."""
+    deepest = max(where(rows, state="top_down")["depth"].to_pylist(), default=0)
+    names = {d: deepest + 1 - d for d in range(1, deepest + 1)}
+    return relabel(rows, "depth", {**names, deepest: deepest // 2, deepest // 2: deepest}, state="top_down")
 
 
-def _cascade_reversed(tables: Tables) -> dict[str, pa.Table]:
-    """The steps of the cascade counted from its end: randomising more layers brings the maps back."""
-    table = tables["similarity"]
-    deepest = max(where(table, state="top_down")["depth"].to_pylist(), default=0)
-    names: Mapping[object, object] = {d: deepest + 1 - d for d in range(1, deepest + 1)}
-    half = {**names, deepest: deepest // 2, deepest // 2: deepest}
-    return {**tables, "similarity": relabel(table, "depth", half, state="top_down")}
+def metrics_agree(rows: pa.Table) -> pa.Table:
+    """Let every metric read what the absolute rank correlation read."""
+    one = where(rows, metric="spearman_abs")
+    rest = rows.filter(pa.array([metric not in METRICS for metric in rows["metric"].to_pylist()]))
+    return pa.concat_tables([rest, *(relabel(one, "metric", {"spearman_abs": name}) for name in METRICS)])
 
 
-def _metrics_agree(tables: Tables) -> dict[str, pa.Table]:
-    """Every metric reads what the absolute rank correlation read."""
-    table = tables["similarity"]
-    one = where(table, metric="spearman_abs")
-    rest = table.filter(pa.array([m not in METRICS_OF_RANKING for m in table["metric"].to_pylist()]))
-    copies = [relabel(one, "metric", {"spearman_abs": name}) for name in METRICS_OF_RANKING]
-    return {**tables, "similarity": pa.concat_tables([rest, *copies])}
+def noise_for_guided_backprop(rows: pa.Table) -> pa.Table:
+    """Let guided backprop on randomised nets be noise."""
+    return relabel(rows, "method", {"noise": "guided_backprop", "guided_backprop": ""}, state="top_down")
 
 
-def _decisions_turned(tables: Tables) -> dict[str, pa.Table]:
-    """Accepted for rejected and the other way round, for every map."""
-    return {**tables, "decisions": relabel(tables["decisions"], "decision", _swap("accepted", "rejected"))}
+def one_undecided(rows: pa.Table) -> pa.Table:
+    """Leave one method without a decision from the data test."""
+    nothing = dict.fromkeys(("accepted", "rejected"), "")
+    return relabel(rows, "decision", nothing, method="smoothgrad", test="data")
 
 
-def _decision_missing(tables: Tables) -> dict[str, pa.Table]:
-    """One method left without a decision from the data test."""
-    changed = relabel(
-        tables["decisions"], "decision", dict.fromkeys(("accepted", "rejected"), ""), method="smoothgrad", test="data"
-    )
-    return {**tables, "decisions": changed}
-
-
-def _swap(one: object, other: object) -> dict[object, object]:
-    return {one: other, other: one}
-
-
-METRICS_OF_RANKING = ("spearman", "spearman_abs", "ssim", "hog")
-_METHODS = _exchanged("method", "guided_backprop", "gradient")
-_DATA = _exchanged("state", "seed_retrain", "permuted_labels")
+# The cascade leaves the net as alike as an honest retraining: randomisation without effect.
+RETRAINED = exchanged("state", "top_down", "seed_retrain")
+METHODS = exchanged("method", "guided_backprop", "gradient")
+DATA = exchanged("state", "seed_retrain", "permuted_labels")
 
 planted_nulls: dict[str, Null] = {
-    "A1": _retrained_as_randomized,
-    "A2": _METHODS,
-    "A3": _cascade_reversed,
-    "A4": _exchanged("metric", "ssim", "spearman"),
-    "A5": _exchanged("method", "gradient_x_input", "gradient"),
-    "A6": _DATA,
-    "A7": _metrics_agree,
-    "A8": _decisions_turned,
-    "A9": _replaced("guided_backprop", "noise", state="top_down"),
-    "A10": _DATA,
-    "A11": _METHODS,
-    "A12": _decision_missing,
-    "G2": _exchanged("method", "guided_backprop", "gradient_x_input", state="two_random_nets", metric="spearman_abs"),
-    "E1": _retrained_as_randomized,
-    "E2": _METHODS,
-    "E3": _DATA,
-    "E4": _DATA,
-    "E5": _DATA,
-    "E6": _DATA,
-    "G1": _exchanged("method", "guided_gradcam", "gradient"),
-    "L1": _exchanged("method", "guided_gradcam", "gradient", table="photo_similarity"),
-    "L2": _exchanged("method", "guided_backprop", "gradient", table="photo_similarity"),
+    "A1": RETRAINED,
+    "A2": METHODS,
+    "A3": replaced("similarity", cascade_reversed),
+    "A4": exchanged("metric", "ssim", "spearman"),
+    "A5": exchanged("method", "gradient_x_input", "gradient"),
+    "A6": DATA,
+    "A7": replaced("similarity", metrics_agree),
+    "A8": exchanged("decision", "accepted", "rejected", "decisions"),
+    "A9": replaced("similarity", noise_for_guided_backprop),
+    "A10": DATA,
+    "A11": METHODS,
+    "A12": replaced("decisions", one_undecided),
+    "G2": exchanged("method", "guided_backprop", "gradient_x_input", state="two_random_nets", metric="spearman_abs"),
+    "E1": RETRAINED,
+    "E2": METHODS,
+    "E3": DATA,
+    "E4": DATA,
+    "E5": DATA,
+    "E6": DATA,
+    "G1": exchanged("method", "guided_gradcam", "gradient"),
+    "L1": exchanged("method", "guided_gradcam", "gradient", "photo_similarity"),
+    "L2": exchanged("method", "guided_backprop", "gradient", "photo_similarity"),
 }
-"""Claim -> a function from results to results without the effect."""

@@ -1,16 +1,16 @@
 """Stage `photos`: the cascade on EfficientNet-Lite0 with its ImageNet weights, asked about photographs.
 
 One fixed model stands for the paper's Inception v3, so photos are the replicates and what comes out is said of this
-model only. Crops of one photo belong together and are averaged.
+model only. Crops of one photo belong together and are averaged. In `photo_similarity` a value is NaN where a map is
+undefined; state `two_random_nets` compares two nets with all layers random. `photo_maps` holds the first crop of some
+photos, channels summed; method `input` is the grey image.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -22,30 +22,16 @@ from restudy.methods.models import derive_seed
 from restudy.methods.models.efficientnet import load_lite0, scale_pixels
 from restudy.methods.models.initializers import BatchNormPolicy
 from restudy.methods.similarity import Reference
-from restudy.studies.saliency_sanity.compare import signed
-from restudy.studies.saliency_sanity.explain import CONTROLS, Explained, Settings, maps, predicted, usable
-from restudy.studies.saliency_sanity.rule import METRICS
-from restudy.studies.saliency_sanity.states import randomized, steps, top_down_layers
+
+from .experiment import Row, signed
+from .models import CONTROLS, Explained, Settings, maps, predicted, randomized, steps, top_down_layers, usable
+from .statistics import METRICS
 
 SEED = 0  # one fixed model: of random parts there are only the re-draws and the noise
 CORNERS = ((0.5, 0.5), (0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0))  # where a crop sits: centre first
 
-PHOTO_SIMILARITY = pa.schema(
-    [("photo", pa.string()), ("crop", pa.int64()), ("state", pa.string()), ("depth", pa.int64())]
-    + [("layer", pa.string()), ("redraw", pa.int64()), ("method", pa.string()), ("metric", pa.string())]
-    + [("value", pa.float64()), ("unit", pa.string())]
-)
-"""One row per crop, randomised net, method and metric; NaN where a map is undefined. State `two_random_nets` compares
-two nets with all layers random; every other row compares with the trained net."""
 
-PHOTO_MAPS = pa.schema(
-    [("photo", pa.string()), ("state", pa.string()), ("depth", pa.int64()), ("layer", pa.string())]
-    + [("method", pa.string()), ("height", pa.int64()), ("width", pa.int64()), ("values", pa.list_(pa.float32()))]
-)
-"""Maps of the first crop of some photos, channels summed, flattened by rows; method `input` is the grey image."""
-
-
-def measure_photos(
+def photos(
     context: Context,
     *,
     pixels: int,
@@ -81,7 +67,7 @@ def measure_photos(
     own = maps(model, question, chosen, settings, control_seed=derive_seed(SEED, "noise control"))
     trained = {method: Reference(signed(values), cell=hog_cell) for method, values in own.items()}
     shown = list(_examples(kept, ("trained", 0, ""), own | {"input": images.mean(1, keepdim=True)}))
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     full: dict[str, Reference] | None = None
     layers = top_down_layers(model, blocks)
     for step in steps(layers, orders=["top_down"], top_redraws=top_redraws, full_redraws=full_redraws):
@@ -99,26 +85,23 @@ def measure_photos(
                 full = {method: Reference(signed(values), cell=hog_cell) for method, values in found.items()}
         if step.redraw == 0:
             shown += _examples(kept, place, {m: v for m, v in found.items() if m not in CONTROLS})
-    return {
-        "photo_similarity": pa.Table.from_pylist(rows, schema=PHOTO_SIMILARITY),
-        "photo_maps": pa.Table.from_pylist(shown, schema=PHOTO_MAPS),
-    }
+    return {"photo_similarity": rows, "photo_maps": shown}
 
 
 def cropped(
-    photos: Mapping[str, np.ndarray], crops: int, share: float, pixels: int
+    pictures: Mapping[str, np.ndarray], crops: int, share: float, pixels: int
 ) -> tuple[list[tuple[str, int]], Tensor]:
     """Square crops of every photo, resized and scaled for the net.
 
     Args:
-        photos: uint8 (H, W) or (H, W, 3). crops: 1 to 5, the centre first, then the corners.
+        pictures: uint8 (H, W) or (H, W, 3). crops: 1 to 5, the centre first, then the corners.
         share: side of a crop over the photo's shorter side. pixels: side after resizing (bilinear, antialiased).
 
     Returns:
         (photo, crop) for each image, and the images, float32 (N, 3, pixels, pixels), about [-1, 1].
     """
     names, images = [], []
-    for name, photo in photos.items():
+    for name, photo in pictures.items():
         array = photo[..., None].repeat(3, axis=2) if photo.ndim == 2 else photo
         image = torch.tensor(array, dtype=torch.float32).permute(2, 0, 1) / 255
         side = round(min(image.shape[1:]) * share)
@@ -137,7 +120,7 @@ def _rows(
     place: tuple[str, int, str],
     redraw: int,
     cell: int,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     where = dict(zip(("state", "depth", "layer"), place, strict=True)) | {"redraw": redraw}
     for method, values in found.items():
         compared = references[method].compare(Reference(signed(values), cell=cell), METRICS)
@@ -147,9 +130,7 @@ def _rows(
                 yield where | about | {"value": value}
 
 
-def _examples(
-    kept: Mapping[str, int], place: tuple[str, int, str], found: Mapping[str, Tensor]
-) -> Iterator[dict[str, Any]]:
+def _examples(kept: Mapping[str, int], place: tuple[str, int, str], found: Mapping[str, Tensor]) -> Iterator[Row]:
     where = dict(zip(("state", "depth", "layer"), place, strict=True))
     for photo, index in kept.items():
         for method, values in found.items():

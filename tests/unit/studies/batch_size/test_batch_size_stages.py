@@ -1,4 +1,4 @@
-"""The stages on small sizes: the same bits twice and after a kill, shared searches, what follows a search."""
+"""What this study alone knows: shared searches, what follows a search, what the tables say of the measurements."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import torch
 
 from restudy.bench.context import Context
+from restudy.catalog import study
 from restudy.data import synthetic
 from restudy.errors import ConfigError
 from restudy.methods.sweeps import steps_to_result
 from restudy.methods.sweeps.trainer import Trial
-from restudy.results.tables import table_bytes
-from restudy.studies.batch_size import check, sweep, timing, workloads
-from restudy.studies.batch_size.follow import follow_ups
-from restudy.studies.batch_size.tidy import MOMENTUM, SGD
+from restudy.results.columns import table_from
+from restudy.studies.batch_size import exact, experiment, models
+from restudy.studies.batch_size.experiment import follow_ups
+from restudy.studies.batch_size.trials import MOMENTUM, SGD
 from restudy.tables import where
 
 SIZES: dict[str, Any] = {
@@ -33,44 +33,14 @@ SIZES: dict[str, Any] = {
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     data = synthetic.load(test_per_class=6)
-    monkeypatch.setattr(workloads.fashion_mnist, "load", lambda: data)
-    monkeypatch.setattr(workloads.mnist5k, "load", lambda: data)
-
-
-def run(folder: Path, workload: str = MOMENTUM, **changes: Any) -> dict[str, pa.Table]:
-    folder.mkdir(exist_ok=True)
-    return sweep.run_sweep(Context(folder), workload=workload, **{**SIZES, **changes})
-
-
-def test_sweep_gives_the_same_bytes_twice_and_from_its_checkpoints(tmp_path: Path) -> None:
-    one, two = run(tmp_path / "a"), run(tmp_path / "b")
-    resumed = run(tmp_path / "a")
-    other = run(tmp_path / "c", seeds=[1])
-    for name, table in one.items():
-        assert table_bytes(table) == table_bytes(two[name]) == table_bytes(resumed[name]), name
-    assert other["trials"]["value"].to_pylist() != one["trials"]["value"].to_pylist()
-
-
-def test_a_killed_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, trained = run(tmp_path / "a"), sweep.train_stack
-    calls = []
-
-    def dies(*arguments: Any, **options: Any) -> Any:
-        calls.append(options["checkpoint"].name)
-        if len(calls) == 4:
-            raise KeyboardInterrupt
-        return trained(*arguments, **options)
-
-    monkeypatch.setattr(sweep, "train_stack", dies)
-    with pytest.raises(KeyboardInterrupt):
-        run(tmp_path / "b")
-    monkeypatch.setattr(sweep, "train_stack", trained)
-    again = run(tmp_path / "b")
-    assert all(table_bytes(whole[n]) == table_bytes(again[n]) for n in whole)
+    monkeypatch.setattr(models.fashion_mnist, "load", lambda: data)
+    monkeypatch.setattr(models.mnist5k, "load", lambda: data)
 
 
 def test_tables_say_what_the_measurements_say(tmp_path: Path) -> None:
-    found = run(tmp_path / "a")
+    rows = experiment.sweep(Context(tmp_path), workload=MOMENTUM, **SIZES)
+    columns = study("batch_size").file.stages["sweep"].tables
+    found = {name: table_from(rows[name], columns[name]) for name in columns}
     for size in (2, 8, 16):
         rows = where(found["measurements"], batch_size=size, kind="search")
         best = steps_to_result(rows, 0.5).to_pylist()[0]
@@ -89,18 +59,18 @@ def test_tables_say_what_the_measurements_say(tmp_path: Path) -> None:
 
 
 def test_both_optimizers_search_the_same_effective_rates_with_the_same_weights(tmp_path: Path) -> None:
-    box = workloads.searched((0.01, 10.0), (0.05, 0.5))
-    plain, moving = (workloads.draw_trials(workloads.parse(w), 3, 8, box) for w in (SGD, MOMENTUM))
+    box = models.searched((0.01, 10.0), (0.05, 0.5))
+    plain, moving = (models.draw_trials(models.parse(w), 3, 8, box) for w in (SGD, MOMENTUM))
     for one, two in zip(plain, moving, strict=True):
         assert one.learning_rate == pytest.approx(two.learning_rate / (1 - two.momentum)) and one.momentum == 0
         assert one.init_seed == two.init_seed
     for name in ("fashion-mlp64", "fashion-mlp64-adam", "mnist-mlp64-sgd", "fashion-mlp7-sgd"):
         with pytest.raises(ConfigError):
-            workloads.parse(name)
+            models.parse(name)
 
 
 def test_rules_predict_effective_rates_from_the_smallest_batch() -> None:
-    box = workloads.searched((0.01, 10.0), (0.05, 0.5))
+    box = models.searched((0.01, 10.0), (0.05, 0.5))
     best = {4: (Trial(1, 0.02, 0.5, 0), 100.0), 64: (Trial(3, 0.3, 0.4, 0), 20.0)}
     found = follow_ups(best, 4, 64, 0, 2, 3, box)
     effective = {n: t.learning_rate / (1 - t.momentum) for n, (_, t) in found.items()}
@@ -114,20 +84,19 @@ def test_rules_predict_effective_rates_from_the_smallest_batch() -> None:
 
 def test_images_of_the_parts_do_not_overlap_and_half_is_a_half() -> None:
     sizes = {"train": 40, "validation": 20, "test": 10, "monitor": 5, "side": 14}
-    whole, half = (workloads.load(workloads.parse(n), 0, **sizes) for n in (SGD, "fashion_half-mlp64-momentum"))
+    whole, half = (models.load(models.parse(n), 0, **sizes) for n in (SGD, "fashion_half-mlp64-momentum"))
     rows = {tuple(x.tolist()) for x in whole.train[0]}
     assert not rows & {tuple(x.tolist()) for x in whole.validation[0]}
     assert torch.equal(half.train[0], whole.train[0][:20]) and torch.equal(half.validation[0], whole.validation[0])
     assert whole.train[0].shape == (40, 196) and torch.equal(whole.monitor[0], whole.train[0][:5])
-    cnn = workloads.load(workloads.parse("fashion-cnn-momentum"), 0, **sizes)
+    cnn = models.load(models.parse("fashion-cnn-momentum"), 0, **sizes)
     assert cnn.train[0].shape == (40, 1, 14, 14)
-    assert workloads.make_model(workloads.parse("fashion-cnn-momentum"), 14, 0)(cnn.test[0]).shape == (10, 10)
+    assert models.make_model(models.parse("fashion-cnn-momentum"), 14, 0)(cnn.test[0]).shape == (10, 10)
 
 
-def test_check_and_timing_return_their_tables(tmp_path: Path) -> None:
-    one, two = (check.check_methods(Context(tmp_path), tables=5, update_steps=5, noise_draws=200) for _ in range(2))
-    assert table_bytes(one["identities"]) == table_bytes(two["identities"])
-    assert max(where(one["identities"], claim="X1")["value"].to_pylist()) == 0
-    assert max(where(one["identities"], claim="X2")["value"].to_pylist()) < 1e-12
-    timed = timing.time_steps(Context(tmp_path), seeds=[0], timed_batch_sizes=[4, 8], timed_steps=5, side=14)
-    assert min(timed["timings"]["value"].to_pylist()) > 0
+def test_identities_hold_and_time_passes(tmp_path: Path) -> None:
+    found = exact.check(Context(tmp_path), tables=5, update_steps=5, noise_draws=200)["identities"]
+    assert max(row["value"] for row in found if row["claim"] == "X1") == 0
+    assert max(row["value"] for row in found if row["claim"] == "X2") < 1e-12
+    timed = experiment.timing(Context(tmp_path), seeds=[0], timed_batch_sizes=[4, 8], timed_steps=5, side=14)
+    assert min(row["value"] for row in timed["timings"]) > 0

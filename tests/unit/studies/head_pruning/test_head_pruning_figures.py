@@ -1,30 +1,21 @@
-"""Every figure draws from tables, with what it promises in it."""
+"""The figures show what their captions promise."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from head_pruning_tables import KEPT, everything
+from tests.examples import tables
+from tests.examples.head_pruning import KEPT
 
-from restudy.catalog import study
-from restudy.studies.head_pruning import figures, text_figures
+from restudy.studies.head_pruning import figures
+from restudy.studies.head_pruning.statistics import of_text
 from restudy.tables import with_column
 
-TABLES = everything()
-FIGURES = study("head_pruning").file.figures
-
-
-@pytest.mark.parametrize("name", sorted(FIGURES))
-def test_figure_draws_from_its_declared_tables(name: str) -> None:
-    declared = {table: TABLES[table] for table in FIGURES[name].tables}
-    module, _, function = FIGURES[name].function.partition(".")
-    drawn = getattr({"figures": figures, "text_figures": text_figures}[module], function)(declared)
-    drawn.canvas.draw()
-    assert len(drawn.axes) >= 1 and any(axis.has_data() for axis in drawn.axes)
+TABLES = tables("head_pruning")
 
 
 def test_relation_bars_are_the_held_out_accuracies() -> None:
-    axis = figures.relation_bars(TABLES).axes[0]
+    axis = figures.relations(TABLES).axes[0]
     heights = [patch.get_height() for patch in axis.patches]
     assert len(heights) == 3 * 8
     trained, controls = np.array(heights[:8]), np.array(heights[8:])
@@ -32,7 +23,7 @@ def test_relation_bars_are_the_held_out_accuracies() -> None:
 
 
 def test_surviving_heads_are_filled() -> None:
-    axis = figures.function_maps(TABLES).axes[0]
+    axis = figures.functions(TABLES).axes[0]
     filled = {
         (round(line.get_ydata()[0]) - 1, round(line.get_xdata()[0]))
         for line in axis.lines
@@ -42,16 +33,17 @@ def test_surviving_heads_are_filled() -> None:
 
 
 def test_rare_looks_are_those_of_the_most_relevant_head() -> None:
-    axis = text_figures.rare_looks(TABLES).axes[2]
+    axis = figures.rare(of_text(TABLES)).axes[2]
     heights = np.array([patch.get_height() for patch in axis.patches]).reshape(2, 3)
     assert heights[:, 0] == pytest.approx(0.7, abs=0.03), "the head that looks at rare tokens is the relevant one"
     assert heights[:, 1:] == pytest.approx(0.13, abs=0.03)
 
 
 def test_chance_is_that_of_the_counted_frequencies() -> None:
-    rare = TABLES["text_rare"]
+    own = of_text(TABLES)
+    rare = own["rare"]
     permuted = np.array(rare["frequencies"].to_pylist()) == "permuted"
     expected = np.where(permuted, 500.0, rare["expected"].to_numpy())
-    axis = text_figures.rare_looks({**TABLES, "text_rare": with_column(rare, "expected", expected)}).axes[2]
+    axis = figures.rare({**own, "rare": with_column(rare, "expected", expected)}).axes[2]
     levels = [line.get_ydata()[0] for line in axis.lines if line.get_linestyle() == "-"]
     assert levels == pytest.approx([0.065, 0.13])

@@ -7,20 +7,23 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-from saliency_tables import everything
+from tests.examples import tables
 
-from restudy.studies.saliency_sanity import agreement, rule, statistics, tidy
-from restudy.studies.saliency_sanity.compare import SIMILARITY, summary
+from restudy.catalog import study
+from restudy.results.columns import table_from
+from restudy.studies.saliency_sanity import figures, statistics
+from restudy.studies.saliency_sanity.experiment import summary
 
 ROW = {
-    "pair": tidy.CNN, "seed": 0, "against": "trained", "state": "top_down", "depth": 1, "layer": "logits",
+    "pair": statistics.CNN, "seed": 0, "against": "trained", "state": "top_down", "depth": 1, "layer": "logits",
     "redraw": 0, "target": "fixed", "method": "gradient", "metric": "spearman_abs", "value": 0.0, "unit": "1",
     "images": 10, "undefined": 0,
 }  # fmt: skip
 
 
 def rows(*changes: dict[str, object]) -> dict[str, pa.Table]:
-    return {"similarity": pa.Table.from_pylist([ROW | change for change in changes], schema=SIMILARITY)}
+    columns = study("saliency_sanity").file.stages["measure"].tables["similarity"]
+    return {"similarity": table_from([ROW | change for change in changes], columns)}
 
 
 def test_redraws_are_averaged_within_the_seed() -> None:
@@ -58,29 +61,28 @@ def test_a_missing_method_is_a_failed_replicate() -> None:
 def test_kendall_w() -> None:
     same = [np.array([3.0, 1.0, 2.0]), np.array([30.0, 10.0, 20.0])]
     opposed = [np.array([1.0, 2.0, 3.0]), np.array([3.0, 2.0, 1.0])]
-    assert agreement.kendall_w(same) == pytest.approx(1.0)
-    assert agreement.kendall_w(opposed) == pytest.approx(0.0)
+    assert statistics.concordance(same) == pytest.approx(1.0)
+    assert statistics.concordance(opposed) == pytest.approx(0.0)
     # Siegel, Castellan 1988: rank sums 6, 9, 15, 10 of three judges: S = 42, W = 12 * 42 / (9 * 60).
     three = [np.array(r, float) for r in ([1, 2, 4, 3], [2, 3, 5, 4], [3, 4, 6, 3])]
-    assert 0 <= agreement.kendall_w(three) <= 1
-    assert agreement.kendall_w_null(9, 4).mean() == pytest.approx(1 / 4, abs=0.01)  # E[W] = 1/m under chance
+    assert 0 <= statistics.concordance(three) <= 1
+    assert figures.concordance_by_chance(9, 4).mean() == pytest.approx(1 / 4, abs=0.01)  # E[W] = 1/m under chance
 
 
 def test_the_rule() -> None:
-    assert rule.decide(1.0, 1.0) == rule.REJECTED
-    assert rule.decide(0.05, 0.7) == rule.ACCEPTED
-    assert rule.decide(math.nan, 0.7) == rule.UNDEFINED
-    assert rule.decide(0.65, 0.7) == rule.REJECTED
+    assert statistics.decide(1.0, 1.0) == statistics.REJECTED
+    assert statistics.decide(0.05, 0.7) == statistics.ACCEPTED
+    assert statistics.decide(math.nan, 0.7) == statistics.UNDEFINED
+    assert statistics.decide(0.65, 0.7) == statistics.REJECTED
 
 
 def test_photo_statistics_without_the_track() -> None:
-    tables = everything()
-    del tables["photo_similarity"]
-    assert statistics.lite0_gbp_minus_gradient(tables).num_rows == 0
+    given = {name: table for name, table in tables("saliency_sanity").items() if name != "photo_similarity"}
+    assert statistics.lite0_gbp_minus_gradient(given).num_rows == 0
 
 
 def test_photos_are_the_replicates() -> None:
-    found = statistics.lite0_gbp_minus_gradient(everything())
+    found = statistics.lite0_gbp_minus_gradient(tables("saliency_sanity"))
     assert found.num_rows == 8
     assert found["cluster"].to_pylist() == found["replicate"].to_pylist()
     assert found["value"].to_numpy() == pytest.approx(np.full(8, 0.67), abs=0.08)

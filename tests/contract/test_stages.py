@@ -1,0 +1,103 @@
+"""What every stage must do at smoke, in this process: the same bytes again, also after a kill; nothing undeclared."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from restudy.bench.judging import claims_of, statistics_of
+from restudy.bench.outputs import outputs, volatile
+from restudy.bench.planting import nulls_of
+from restudy.bench.workers import Files
+from restudy.catalog import study
+from restudy.claims.statistics import lookup, named
+from restudy.contract import smoke
+from restudy.errors import RestudyError
+from restudy.provenance.fingerprint import Node
+from restudy.results.tables import read_table
+from tests.contract.conftest import Smoke, changed_slugs, costly_slugs
+
+KILLED_AT = 3
+COSTLY_SECONDS = 20
+
+
+def kept(job: Node, files: Files) -> Files:
+    return {path: content for path, content in files.items() if not volatile(job, path)}
+
+
+def test_a_job_gives_the_same_bytes_again_killed_and_resumed(
+    slug: str, stage: str, smoke_of: Smoke, tmp_path: Path
+) -> None:
+    """Once more with nothing but its inputs; where it saves checkpoints, killed after the third and called again."""
+    folder = smoke_of(slug)
+    facts = smoke.facts(folder)
+    for job in smoke.stage_jobs(slug, stage):
+        cost = facts[smoke.label(job)]
+        if cost["seconds"] > COSTLY_SECONDS and slug not in changed_slugs() | costly_slugs():
+            pytest.skip(f"{cost['seconds']:.0f} s at smoke, unchanged and not in today's rotation")
+        checkpoints = tmp_path / smoke.label(job)
+        if cost["saves"]:
+            kill_after = min(KILLED_AT, int(cost["saves"]))
+            with pytest.raises(smoke.Killed), smoke.watched_checkpoints(kill_after):
+                smoke.compute(job, folder, checkpoints)
+        with smoke.watched_checkpoints() as seen:
+            again = smoke.compute(job, folder, checkpoints)
+        assert seen.loaded or not cost["saves"], f"{smoke.label(job)} begins anew after a kill"
+        before = {path: (folder / path).read_bytes() for path in outputs(job)}
+        differ = [str(path) for path, content in kept(job, again).items() if content != before[path]]
+        assert not differ and again.keys() == before.keys(), f"{smoke.label(job)}: other bytes in {differ}"
+
+
+def test_parameters_arrive_and_what_is_not_declared_is_refused(
+    slug: str, stage: str, smoke_of: Smoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, job = smoke_of(slug), smoke.stage_jobs(slug, stage)[0]
+    declared = study(slug).file.stages[stage]
+    module, _, function = declared.function.partition(".")
+    given: dict[str, Any] = {}
+
+    def returning(results: dict[str, Any]) -> None:
+        def fake(context: object, **arguments: object) -> dict[str, Any]:
+            given.update(arguments)
+            return results
+
+        monkeypatch.setattr(importlib.import_module(f"restudy.studies.{slug}.{module}"), function, fake)
+
+    results: dict[str, Any] = {path.stem: None for path in outputs(job)}
+    results |= {p.stem: read_table(folder / p) for p in outputs(job) if p.suffix == ".parquet"}
+    table = next((name for name in results if results[name] is not None), None)
+    wrong = {"undeclared": results | {"another": pa.table({"seed": [0]})}}
+    wrong["declared"] = {name: content for name, content in results.items() if name != outputs(job)[0].stem}
+    if table is not None:
+        rows = results[table]
+        wrong["unknown column another"] = results | {table: rows.append_column("another", pa.nulls(len(rows)))}
+        wrong[f"no column {rows.column_names[0]}"] = results | {table: rows.drop_columns(rows.column_names[:1])}
+    for said, content in wrong.items():
+        returning(content)
+        with pytest.raises(RestudyError, match=said.replace("undeclared", "declared")) as refused:
+            smoke.compute(job, folder, tmp_path)
+        assert "\n" not in str(refused.value)
+    shard = job.plan.shard(stage, job.shard)
+    seeds = {"seeds": list(shard.seeds)} if shard.seeds is not None else {}
+    assert given == job.plan.parameters(stage) | dict(shard.axes) | seeds
+
+
+def test_statistics_and_nulls_work_on_the_results(slug: str, smoke_of: Smoke) -> None:
+    """Example tables are made by hand: what stages return must fit statistics and planted nulls as well."""
+    found, nulls = smoke.tables(slug, smoke_of(slug)), nulls_of(slug)
+    for claim in claims_of(slug):
+        names = named([claim])
+        if not names or not {"smoke", "laptop"} & set(claim.presets):
+            continue
+        changed = nulls[claim.id](found) if claim.id in nulls else {}
+        for name in names:
+            function = lookup(statistics_of(slug), name)
+            assert function is not None
+            for tables in (found, changed) if changed else (found,):
+                table = function(tables)
+                assert {"replicate", "value"} <= set(table.column_names), f"{claim.id}: {name}"
+                assert len(table) or tables is changed, f"{claim.id}: {name} finds nothing"
