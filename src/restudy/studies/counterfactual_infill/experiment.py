@@ -291,8 +291,7 @@ def explain(
                 for step in range(0, iterations, max(1, iterations // TRACE_POINTS))
             ]
         traces += rows
-        tensors |= masks
-        tensors |= {f"s{seed}/scenes/{name}": part.cpu().contiguous() for name, part in vars(chosen).items()}
+        tensors |= masks | {f"s{seed}/scenes/{name}": part.cpu().contiguous() for name, part in vars(chosen).items()}
         tensors[f"s{seed}/penalties"] = torch.tensor(list(penalties), dtype=torch.float64)
     return {"masks": tensors, "traces": traces}
 

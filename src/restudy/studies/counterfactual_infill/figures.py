@@ -95,11 +95,10 @@ def trade_off(tables: Tables) -> Figure:
     titles = {"own": "its own in-filler", "judge": "the regression", "ground": "the true ground"}
     with panels(2.9, columns=3, sharey=True) as (drawn, axes):
         for axis, (judge, title) in zip(axes[0], titles.items(), strict=True):
+            metrics = ("area", f"log_odds_{judge}")
             for name in FIDO:
-                both = (means(tables, metric, "sdr", name).values() for metric in ("area", f"log_odds_{judge}"))
-                axis.plot(
-                    *(np.mean(list(values), axis=0) for values in both), label=INFILLERS[name], **INFILLERS.styles[name]
-                )
+                area, left = (np.mean([*means(tables, m, "sdr", name).values()], axis=0) for m in metrics)
+                axis.plot(area, left, label=INFILLERS[name], **INFILLERS.styles[name])
             axis.axhline(0, **GUIDE)
             axis.set(title=f"filled by {title}", xlabel="area, share of the scene")
         axes[0, 0].set_ylabel("log-odds of the class")

@@ -170,7 +170,6 @@ class _Judge:
         return torch.stack(found).mean(0)
 
     def rows(self, where: Row, found: dict[str, Tensor]) -> list[Row]:
-        """Rows of `maps`."""
         nats = ("log_odds", "removal_auc")
         return [
             where

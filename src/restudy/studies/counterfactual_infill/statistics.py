@@ -195,13 +195,8 @@ iou_gan = iou("gan") - average(*map(iou, HEURISTICS))
 
 
 # F5, F7, F8, F9: fills
-def middle(rows: pa.Table) -> float:
-    """Median over the scenes."""
-    return float(np.median(rows["value"].to_numpy()))
-
-
 distance = partial(fill, metric="distance")
-odd_change = partial(per_seed, "fills", middle, "median", metric="odd_change")
+odd_change = partial(per_seed, "fills", lambda rows: np.median(rows["value"].to_numpy()), "median", metric="odd_change")
 
 
 def ordered(number: partial[Measure], generative: str) -> Measure:
