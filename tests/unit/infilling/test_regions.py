@@ -9,8 +9,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from restudy.methods.infilling import Constant, composite
-from restudy.methods.infilling.quality import neighbour_distance, seam
+from restudy.methods.infilling import Blur, Constant, Local, composite
+from restudy.methods.infilling.holes import rectangles
+from restudy.methods.infilling.quality import leak, neighbour_distance, seam
 from restudy.methods.infilling.regions import (
     area_under_curve,
     bounding_box,
@@ -88,6 +89,21 @@ def test_seam_is_zero_for_the_image_itself_and_grows_with_a_step() -> None:
     grey, white = (composite(ramp, torch.full_like(ramp, value), hidden) for value in (0.45, 1.0))
     assert 0 < float(seam(ramp, grey, hidden)) < float(seam(ramp, white, hidden))
     assert math.isnan(float(seam(ramp, ramp, torch.zeros_like(hidden))))
+
+
+def test_rectangles_by_hand() -> None:
+    corners = torch.tensor([[0, 1], [2, 2]])
+    assert rectangles(corners, 2, 4).nonzero()[:, 2:].tolist() == [[0, 1], [0, 2], [1, 1], [1, 2]] + [
+        [2, 2], [2, 3], [3, 2], [3, 3]
+    ]  # fmt: skip
+    assert rectangles(corners, torch.tensor([[1, 3], [2, 1]]), 4).sum((1, 2, 3)).tolist() == [3, 2]
+
+
+def test_only_a_blur_leaks_what_is_hidden() -> None:
+    images = torch.rand(3, 1, 16, 16, generator=torch.Generator().manual_seed(0))
+    hidden = rectangles(torch.full((3, 2), 4), 6, 16).float()
+    changes = [leak(filler, images, hidden, torch.zeros(3, 0), 1) for filler in (Constant(0.3), Local(5), Blur(2.0))]
+    assert not changes[0].any() and not changes[1].any() and (changes[2] > 0.01).all()
 
 
 def test_neighbour_distance_by_hand() -> None:

@@ -20,18 +20,6 @@ OBJECTIVES: tuple[Objective, ...] = ("sdr", "ssr")
 PENALTY = 0.3
 
 
-class _Linear(nn.Module):
-    """Logits of two classes that are linear in four pixels, so that every expectation can be written down."""
-
-    def __init__(self, generator: torch.Generator) -> None:
-        super().__init__()
-        self.weights = torch.randn(2, 4, generator=generator, dtype=torch.float64)
-
-    def forward(self, images: Tensor) -> Tensor:
-        """Logits (N, 2) of images (N, 1, 2, 2)."""
-        return images.flatten(1) @ self.weights.T
-
-
 def check(context: Context, *, problems: int, points: int, images: int, iterations: int) -> Outputs:
     """Compare the program with enumeration, and a batch with a loop.
 
@@ -51,10 +39,18 @@ def _row(claim: str, case: str, metric: str, value: float) -> dict[str, Any]:
     return {"claim": claim, "case": case, "metric": metric, "value": value, "unit": "1"}
 
 
+def _linear(weight: Tensor, bias: Tensor) -> nn.Module:
+    """Build logits of two classes linear in 2 x 2 pixels, so that every expectation can be written down."""
+    layer = nn.Linear(4, 2, dtype=weight.dtype)
+    layer.weight.data, layer.bias.data = weight, bias
+    return nn.Sequential(nn.Flatten(), layer).requires_grad_(False)
+
+
 def _enumerated(problem: int) -> list[tuple[str, float]]:
     """Penalised objective over all 16 hard masks by their probabilities, against score and sum of theta apart."""
     generator = torch.Generator().manual_seed(derive_seed(problem, "enumerated"))
-    model = _Linear(generator)
+    weight = torch.randn(2, 4, generator=generator, dtype=torch.float64)
+    model = _linear(weight, torch.zeros(2, dtype=torch.float64))
     image, picture = torch.rand(2, 1, 1, 2, 2, generator=generator, dtype=torch.float64)
     theta = torch.rand(1, 1, 2, 2, generator=generator, dtype=torch.float64)
     masks = torch.tensor(list(itertools.product([0.0, 1.0], repeat=4)), dtype=torch.float64).view(16, 1, 2, 2)
@@ -83,17 +79,14 @@ def _law(theta: float, points: int) -> float:
 
 def _signs() -> list[tuple[str, float]]:
     """One pixel carries the class: what saliency inside lacks of 1/2 more than outside, for either objective."""
-
-    class OnePixel(nn.Module):
-        def forward(self, images: Tensor) -> Tensor:
-            found = 12 * images[:, 0, 0, 0] - 6
-            return torch.stack([found, -found], 1)
-
+    weight = torch.zeros(2, 4)
+    weight[:, 0] = torch.tensor([12.0, -12.0])
+    model = _linear(weight, torch.tensor([-6.0, 6.0]))
     image, target = torch.ones(1, 1, 2, 2), torch.zeros(1, dtype=torch.long)
     settings = Settings(grid=2, iterations=60, learning_rate=0.3, samples=4)
     found: list[tuple[str, float]] = []
     for objective in OBJECTIVES:
-        masks = fido(OnePixel(), image, target, Constant(0.0), [1.0], [0], objective=objective, settings=settings)
+        masks = fido(model, image, target, Constant(0.0), [1.0], [0], objective=objective, settings=settings)
         shown = saliency(masks.theta(2)[0, 0, 0], objective)
         others = float((shown.sum() - shown[0, 0]) / 3)
         found.append((objective, max(0.0, 0.5 - (float(shown[0, 0]) - others))))

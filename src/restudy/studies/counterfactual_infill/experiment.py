@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from restudy.bench.context import Context, Outputs
 from restudy.errors import RestudyError
 from restudy.methods.infilling import (
-    Infiller,
     Noise,
     Settings,
     bbmp,
@@ -25,25 +24,21 @@ from restudy.methods.infilling import (
     log_odds,
 )
 from restudy.methods.infilling.fitting import shown_to_net
-from restudy.methods.infilling.holes import random_holes
+from restudy.methods.infilling.holes import random_holes, rectangles
 from restudy.methods.infilling.nets import LATENT
-from restudy.methods.infilling.quality import neighbour_distance, seam
+from restudy.methods.infilling.quality import leak, neighbour_distance, seam
 from restudy.methods.models import derive_seed
 from restudy.methods.training import Resumable, evaluate, keep_freed_memory, train_classifier
 
-from .models import Nets, SceneCNN, Scenes, load_nets, make, painter, square_masks
+from .models import Nets, SceneCNN, Scenes, load_nets, make, painter
 
 FITS: dict[str, Callable[..., Any]] = {"vae": fit_vae, "gan": fit_gan, "judge": fit_regression}
 FILLERS = ("zeros", "mean", "blur", "noise", "local", "vae", "gan", "judge", "ground")
 LOSS_POINTS, TRACE_POINTS = 60, 25
-BUDGET = 50.0
-"""Penalty of hiding everything in the paper: .001 per pixel of 224 x 224."""
-POOL = 40
+BUDGET = 50.0  # penalty of hiding everything in the paper: .001 per pixel of 224 x 224
+POOL = 40  # scenes to choose from, for each that is explained
 
 Row = dict[str, Any]
-
-
-# Classifiers and in-fillers
 
 
 def train(
@@ -171,6 +166,7 @@ def fill(
             "empty": empty_squares(test, seed).float(),
             "object": test.squares().float(),
         }
+        pictures: dict[str, dict[str, Tensor]] = {}
         known = nets.second.features(real.images)
         untouched = neighbour_distance(nets.second.features(test.images), known, neighbours).mean()
         for name in FILLERS:
@@ -182,7 +178,7 @@ def fill(
             found = {
                 "distance": near / untouched,
                 **_scores(nets, test, done, holes["anywhere"]),
-                "leak": _leak(infiller, test.images, holes["object"], normal, seed),
+                "leak": leak(infiller, test.images, holes["object"], normal, derive_seed(seed, "other pixels")),
             }
             fills += [
                 {"seed": seed, "infiller": name, "image": i, "metric": metric, "value": value}
@@ -190,11 +186,10 @@ def fill(
                 for metric, values in found.items()
                 for i, value in enumerate(values.double().tolist())
             ]
-            if seed == 0:
-                samples += [row for h in done for row in picture_rows(done[h][:examples], row=h, column=name)]
-        if seed == 0:
-            shown = {"scene": test.images} | {h: test.images * (1 - hole) for h, hole in holes.items()}
-            samples += [row for h in shown for row in picture_rows(shown[h][:examples], row=h, column="hidden")]
+            pictures[name] = done
+        pictures["hidden"] = {"scene": test.images} | {h: test.images * (1 - hole) for h, hole in holes.items()}
+        for name, shown in pictures.items() if seed == 0 else ():
+            samples += [row for h in shown for row in picture_rows(shown[h][:examples], row=h, column=name)]
     return {"fills": fills, "samples": samples}
 
 
@@ -203,7 +198,7 @@ def _squares_anywhere(test: Scenes, seed: int) -> Tensor:
     canvas = test.images.shape[-1]
     generator = torch.Generator().manual_seed(derive_seed(seed, "squares anywhere"))
     corners = torch.randint(0, canvas - canvas // 3 + 1, (len(test), 2), generator=generator)
-    return square_masks(corners.to(test.images.device), canvas // 3, canvas).float()
+    return rectangles(corners.to(test.images.device), canvas // 3, canvas).float()
 
 
 def empty_squares(scenes: Scenes, seed: int) -> Tensor:
@@ -218,7 +213,7 @@ def empty_squares(scenes: Scenes, seed: int) -> Tensor:
             if y + side <= top or y >= top + taken or x + side <= left or x >= left + taken:
                 corners.append((int(y), int(x)))
                 break
-    return square_masks(torch.tensor(corners, device=scenes.corners.device), side, canvas)
+    return rectangles(torch.tensor(corners, device=scenes.corners.device), side, canvas)
 
 
 def _scores(nets: Nets, test: Scenes, done: Mapping[str, Tensor], anywhere: Tensor) -> dict[str, Tensor]:
@@ -232,14 +227,6 @@ def _scores(nets: Nets, test: Scenes, done: Mapping[str, Tensor], anywhere: Tens
         "hidden_excess": (without.argmax(1) == test.labels).float() - 1 / len(nets.classes),
         "hidden_probability": without.softmax(1).gather(1, test.labels[:, None])[:, 0],
     }
-
-
-def _leak(infiller: Infiller, images: Tensor, hidden: Tensor, normal: Tensor, seed: int) -> Tensor:
-    """Largest absolute change of a hidden pixel's fill when all hidden pixels are exchanged, (N,)."""
-    generator = torch.Generator().manual_seed(derive_seed(seed, "other pixels"))
-    other = torch.where(hidden > 0, torch.rand(images.shape, generator=generator).to(hidden.device), images)
-    change = (infiller(other, hidden, normal) - infiller(images, hidden, normal)).abs() * hidden
-    return change.flatten(1).amax(1)
 
 
 def picture_rows(pictures: Tensor, first: int = 0, **where: Any) -> list[Row]:
@@ -304,8 +291,7 @@ def explain(
                 for step in range(0, iterations, max(1, iterations // TRACE_POINTS))
             ]
         traces += rows
-        tensors |= masks
-        tensors |= {f"s{seed}/scenes/{name}": part.cpu().contiguous() for name, part in vars(chosen).items()}
+        tensors |= masks | {f"s{seed}/scenes/{name}": part.cpu().contiguous() for name, part in vars(chosen).items()}
         tensors[f"s{seed}/penalties"] = torch.tensor(list(penalties), dtype=torch.float64)
     return {"masks": tensors, "traces": traces}
 

@@ -20,7 +20,7 @@ from restudy.plotting.parts import (
 )
 from restudy.tables import Tables, levels, ordered, where
 
-from .statistics import fill, grids, means, odd_change, tuned
+from .statistics import HEURISTICS, fill, grids, means, odd_change, tuned
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +39,7 @@ INFILLERS = Names(
     ground="true ground",
 )
 CAPITALS = {"sdr": "FIDO SDR", "ssr": "FIDO SSR", "bbmp": "BBMP"}
-FIDO = ("mean", "blur", "noise", "vae", "gan")
+FIDO = (*HEURISTICS, "vae", "gan")
 DELETION = tuple(("sdr", name) for name in FIDO)
 OTHER_MASKS = (("bbmp", "blur"), ("bbmp", "vae"), ("joint", "mean"))
 ORDERS = (("gradient", ""), ("occlusion", "mean"))
@@ -53,7 +53,7 @@ def _named(method: str, infiller: str) -> str:
 def _show(axis: Axes, rows: pa.Table, cmap: str = "gray", vmax: float | None = 1) -> None:
     """Show the picture of the first row, where there is one."""
     for row in rows.to_pylist()[:1]:
-        axis.imshow(picture(row), cmap=cmap, vmin=0, **({} if vmax is None else {"vmax": vmax}))
+        axis.imshow(picture(row), cmap=cmap, vmin=0, vmax=vmax)
 
 
 def maps(tables: Tables) -> Figure:
@@ -66,10 +66,8 @@ def maps(tables: Tables) -> Figure:
         for line, image in zip(axes, images, strict=True):
             for axis, (method, infiller) in zip(line, columns, strict=True):
                 rows = where(table, image=image, row=method, column=infiller)
-                if method == "scene":
-                    _show(axis, rows)
-                else:
-                    _show(axis, rows, "magma", None if (method, infiller) in ORDERS else 1)
+                cmap = "gray" if method == "scene" else "magma"
+                _show(axis, rows, cmap, None if (method, infiller) in ORDERS else 1)
                 if image == images[0] and rows.num_rows:
                     title = CAPITALS.get(method, method).replace("FIDO ", "")
                     axis.set_title(f"{title}\n{INFILLERS.get(infiller, '')}", fontsize=6)
@@ -97,11 +95,9 @@ def trade_off(tables: Tables) -> Figure:
     titles = {"own": "its own in-filler", "judge": "the regression", "ground": "the true ground"}
     with panels(2.9, columns=3, sharey=True) as (drawn, axes):
         for axis, (judge, title) in zip(axes[0], titles.items(), strict=True):
+            metrics = ("area", f"log_odds_{judge}")
             for name in FIDO:
-                area, left = (
-                    np.mean(list(means(tables, metric, "sdr", name).values()), axis=0)
-                    for metric in ("area", f"log_odds_{judge}")
-                )
+                area, left = (np.mean([*means(tables, m, "sdr", name).values()], axis=0) for m in metrics)
                 axis.plot(area, left, label=INFILLERS[name], **INFILLERS.styles[name])
             axis.axhline(0, **GUIDE)
             axis.set(title=f"filled by {title}", xlabel="area, share of the scene")

@@ -40,13 +40,13 @@ THRESHOLDS = tuple(round(0.1 * i, 1) for i in range(1, 10))
 JUDGES = ("judge", "ground")
 MATRIX = ("mean", "blur", "noise", "vae", "gan")
 PAIRS = {
-    "two in-fillers": (("vae", 0), ("mean", 0)),
-    "two runs, vae": (("vae", 0), ("vae", 1)),
-    "two runs, mean": (("mean", 0), ("mean", 1)),
+    "two in-fillers": ("sdr/vae/r0", "sdr/mean/r0"),
+    "two runs, vae": ("sdr/vae/r0", "sdr/vae/r1"),
+    "two runs, mean": ("sdr/mean/r0", "sdr/mean/r1"),
 }
 
-Where = dict[str, Any]
-Map = tuple[Where, Tensor, Tensor | None]
+Row = dict[str, Any]
+Map = tuple[Row, Tensor, Tensor | None]
 """What it is, saliency (N, 1, S, S), and the grid it comes from (N, 1, g, g), None for maps that are no masks."""
 
 
@@ -55,12 +55,10 @@ def measure(
 ) -> Outputs:
     """Measure every map of stage `explain`, and those of gradient, occlusion and a random order.
 
-    Returns `maps` (one row per map, image and metric; the first `tuning_images` have the split `tune`), `boxes` (IoU of
-    the box at each threshold with the object's), `curves` (log-odds against the share removed, mean over the test
-    split), `agreement` (rank correlations of maps) and `pictures` of the first seed for the figure.
+    The first `tuning_images` are the split `tune`; `curves` are means over the others.
     """
     keep_freed_memory()
-    tables: dict[str, list[dict[str, Any]]] = {n: [] for n in ("maps", "boxes", "curves", "agreement", "pictures")}
+    tables: dict[str, list[Row]] = {n: [] for n in ("maps", "boxes", "curves", "agreement", "pictures")}
     stored, kept = context.tensors("masks"), slice(tuning_images, tuning_images + examples)
     for seed in seeds:
         nets = load_nets(context.tensors("weights"), seed, context.device)
@@ -86,15 +84,9 @@ def measure(
     return tables
 
 
-def _unit(metric: str) -> str:
-    return "nats" if metric.startswith(("log_odds", "removal_auc")) else "1"
-
-
 def _stored_maps(mine: dict[str, Tensor], canvas: int, device: str) -> Iterator[Map]:
     penalties = mine["penalties"].tolist()
-    for key in sorted(mine):
-        if key.count("/") != 2:
-            continue
+    for key in sorted(key for key in mine if key.count("/") == 2):
         method, infiller, restart = key.split("/")
         for penalty, grid in zip(penalties, mine[key].to(device), strict=True):
             where = {"method": method, "infiller": infiller, "restart": int(restart[1:]), "penalty": penalty}
@@ -124,34 +116,24 @@ class _Judge:
         self.nets, self.scenes, self.seed, self.draws = nets, scenes, seed, draws
         self.splits = ["tune" if i < tuning_images else "test" for i in range(len(scenes))]
         self.fractions = removal_fractions()
-        with torch.no_grad():
-            self.before = log_odds(nets.classifier(scenes.images), scenes.labels)
-            self.bare = log_odds(nets.classifier(scenes.grounds), scenes.labels)
         self.truth = [bounding_box(region) for region in scenes.objects[:, 0].cpu().numpy()]
 
-    def measured(self, where: Where, shown: Tensor, grid: Tensor | None) -> tuple[dict[str, Tensor], Tensor]:
+    def measured(self, where: Row, shown: Tensor, grid: Tensor | None) -> tuple[dict[str, Tensor], Tensor]:
         """Metrics, each (N,), and the removal curve under the judge (N, fractions)."""
         ranks = removal_ranks(shown, derive_seed(self.seed, "ties"))
-        found: dict[str, Tensor] = {}
-        curves = {}
+        scenes, found, curves = self.scenes, dict[str, Tensor](), dict[str, Tensor]()
         for judge in JUDGES:
-            infiller = self.nets.infiller(judge, self.scenes.grounds)
-            curve, flips = removal_curves(
-                self.nets.classifier, self.scenes.images, infiller, self.scenes.labels, ranks, self.fractions
-            )
+            given = self.nets.classifier, scenes.images, self.nets.infiller(judge, scenes.grounds), scenes.labels
+            curves[judge], flips = removal_curves(*given, ranks, self.fractions)
             found[f"flipping_area_{judge}"] = flipping_area(flips, self.fractions)
-            found[f"removal_auc_{judge}"] = area_under_curve(curve, self.fractions)
-            curves[judge] = curve
-        if grid is not None:
-            found |= self._mask_metrics(where, shown, grid)
-        return found, curves["judge"]
-
-    def _mask_metrics(self, where: Where, shown: Tensor, grid: Tensor) -> dict[str, Tensor]:
+            found[f"removal_auc_{judge}"] = area_under_curve(curves[judge], self.fractions)
+        if grid is None:
+            return found, curves["judge"]
         region = (shown > 0.5).float()
         shape = [parts_and_perimeter(mask) for mask in (region[:, 0] > 0).cpu().numpy()]
-        found = {
-            "log_odds_before": self.before,
-            "log_odds_bare": self.bare,
+        found |= {
+            "log_odds_before": log_odds(self.nets.classifier(scenes.images), scenes.labels),
+            "log_odds_bare": log_odds(self.nets.classifier(scenes.grounds), scenes.labels),
             "area": region.flatten(1).mean(1),
             "mean_area": shown.flatten(1).mean(1),
             "undecided": ((grid > 0.1) & (grid < 0.9)).float().flatten(1).mean(1),
@@ -163,7 +145,7 @@ class _Judge:
             found |= {f"log_odds_{name}": odds, f"flips_{name}": 1 - hits}
         removed, kept = self._filled(where["infiller"], region), self._filled(where["infiller"], 1 - region)
         nothing = self._filled(where["infiller"], torch.ones_like(region))
-        return found | {
+        found |= {
             "log_odds_own": removed[0],
             "flips_own": 1 - removed[1],
             "removed_probability": removed[2],
@@ -171,9 +153,10 @@ class _Judge:
             "kept_probability": kept[2],
             "nothing_excess": nothing[2] - 1 / len(self.nets.classes),
         }
+        return found, curves["judge"]
 
-    def _filled(self, name: str, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Log-odds, hits and probability of the class with `hidden` filled by an in-filler, means over draws, (N,)."""
+    def _filled(self, name: str, hidden: Tensor) -> Tensor:
+        """Log-odds, hits and probability of the class with `hidden` filled in, means over draws, (3, N)."""
         scenes, infiller = self.scenes, self.nets.infiller(name, self.scenes.grounds)
         seeds = [derive_seed(self.seed, "own fill", i) for i in range(len(scenes))]
         noise = Noise(seeds, hidden.device).normal(self.draws, *infiller.noise_shape(self.nets.canvas))
@@ -184,18 +167,19 @@ class _Judge:
             hits = (logits.argmax(1) == scenes.labels).float()
             share = logits.softmax(1).gather(1, scenes.labels[:, None])[:, 0]
             found.append(torch.stack([log_odds(logits, scenes.labels), hits, share]))
-        odds, hits, share = torch.stack(found).mean(0)
-        return odds, hits, share
+        return torch.stack(found).mean(0)
 
-    def rows(self, where: Where, found: dict[str, Tensor]) -> list[dict[str, Any]]:
-        """Rows of `maps`."""
+    def rows(self, where: Row, found: dict[str, Tensor]) -> list[Row]:
+        nats = ("log_odds", "removal_auc")
         return [
-            where | {"image": i, "split": split, "metric": metric, "value": value, "unit": _unit(metric)}
+            where
+            | {"image": i, "split": split, "metric": metric, "value": value}
+            | {"unit": "nats" if metric.startswith(nats) else "1"}
             for metric, values in found.items()
             for i, (split, value) in enumerate(zip(self.splits, values.double().tolist(), strict=True))
         ]
 
-    def boxes(self, where: Where, shown: Tensor) -> list[dict[str, Any]]:
+    def boxes(self, where: Row, shown: Tensor) -> list[Row]:
         """Rows of `boxes`: the map scaled to [0, 1], cut at each threshold."""
         low, high = shown.flatten(1).amin(1), shown.flatten(1).amax(1)
         scaled = ((shown[:, 0] - low[:, None, None]) / (high - low).clamp(min=1e-12)[:, None, None]).cpu().numpy()
@@ -206,16 +190,13 @@ class _Judge:
         ]
 
 
-def _agreement(mine: dict[str, Tensor]) -> Iterator[dict[str, Any]]:
+def _agreement(mine: dict[str, Tensor]) -> Iterator[Row]:
     """Spearman's rank correlation of the grids of pairs of runs, image by image; NaN for a constant map."""
-    for pair, (one, other) in PAIRS.items():
-        keys = [f"sdr/{name}/r{restart}" for name, restart in (one, other)]
-        if not all(key in mine for key in keys):
-            continue
-        for number, penalty in enumerate(mine["penalties"].tolist()):
-            grids = [mine[key][number].flatten(1).numpy() for key in keys]
-            for image, (a, b) in enumerate(zip(*grids, strict=True)):
-                ranks = rankdata(a), rankdata(b)
+    for pair, keys in PAIRS.items():
+        grids = [mine[key].flatten(2).numpy() for key in keys if key in mine]
+        for penalty, *both in zip(mine["penalties"].tolist(), *grids, strict=True) if len(grids) == 2 else ():
+            for image, maps in enumerate(zip(*both, strict=True)):
+                ranks = [rankdata(values) for values in maps]
                 constant = any(np.ptp(r) == 0 for r in ranks)
                 value = float("nan") if constant else float(np.corrcoef(*ranks)[0, 1])
                 where = {"penalty": penalty, "image": image, "pair": pair}

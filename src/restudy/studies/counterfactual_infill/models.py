@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from restudy.data import fashion_mnist, photos
 from restudy.methods.infilling import Blur, Constant, Generative, Infiller, Known, Local, RandomColour, Regression
+from restudy.methods.infilling.holes import rectangles
 from restudy.methods.infilling.nets import ConditionalVae, Generator
 from restudy.methods.models import derive_seed
 
@@ -52,15 +53,7 @@ class Scenes:
 
     def squares(self) -> Tensor:
         """Mark the square that holds the object, bool (N, 1, S, S); its shape says nothing of the class."""
-        return square_masks(self.corners, self.images.shape[-1] // 2, self.images.shape[-1])
-
-
-def square_masks(corners: Tensor, side: int, canvas: int) -> Tensor:
-    """Mark squares of `side` pixels by their top left corners, int64 (N, 2): bool (N, 1, canvas, canvas)."""
-    place = torch.arange(canvas, device=corners.device)
-    rows = (place >= corners[:, :1]) & (place < corners[:, :1] + side)
-    columns = (place >= corners[:, 1:]) & (place < corners[:, 1:] + side)
-    return (rows[:, :, None] & columns[:, None, :])[:, None]
+        return rectangles(self.corners, self.images.shape[-1] // 2, self.images.shape[-1])
 
 
 def make(part: str, count: int, canvas: int, classes: Sequence[int], seed: int, purpose: str) -> Scenes:
@@ -202,15 +195,14 @@ def under(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
 def load_nets(weights: Mapping[str, Tensor], seed: int, device: str) -> Nets:
     """Restore the nets of a seed from the tensors of stage `train`; sizes are read off the shapes."""
     mine = under(weights, f"s{seed}/")
-    states = {net: under(mine, f"{net}/") for net in NETS}
     classes = tuple(mine["classes"].tolist())
-    built: dict[str, nn.Module] = {
-        "classifier": SceneCNN(len(classes), len(states["classifier"]["body.0.weight"])),
-        "second": SceneCNN(len(classes), len(states["second"]["body.0.weight"])),
-    }
-    for name in ("vae", "gan", "judge"):
-        built[name] = painter(name, len(states[name]["surroundings.first.weight"]))
-    for name, net in built.items():
-        net.load_state_dict(states[name])
-        net.eval().requires_grad_(False).to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    built: dict[str, nn.Module] = {}
+    for name in NETS:
+        state = under(mine, f"{name}/")
+        if name in ("classifier", "second"):
+            built[name] = SceneCNN(len(classes), len(state["body.0.weight"]))
+        else:
+            built[name] = painter(name, len(state["surroundings.first.weight"]))
+        built[name].load_state_dict(state)
+        built[name].eval().requires_grad_(False).to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     return Nets(**built, canvas=int(mine["canvas"]), classes=classes, mean=float(mine["mean"]))  # type: ignore[arg-type]

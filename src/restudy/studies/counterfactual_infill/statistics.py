@@ -27,9 +27,7 @@ def grids(
 ) -> Iterator[tuple[int, Array, Array]]:
     """Yield each seed with its penalties (L,), ascending, and a metric's values (L, N); NaN (1, 1) without rows."""
     chosen = {"metric": metric, "method": method, "infiller": infiller, "restart": restart, "split": split}
-    rows = where(tables["maps"], **chosen).sort_by(
-        [("seed", "ascending"), ("penalty", "ascending"), ("image", "ascending")]
-    )
+    rows = where(tables["maps"], **chosen).sort_by([(name, "ascending") for name in ("penalty", "image")])
     seeds, penalties, values = arrays(rows, "seed", "penalty", "value")
     for seed in levels(tables["maps"]):
         mine = seeds == seed
@@ -197,13 +195,8 @@ iou_gan = iou("gan") - average(*map(iou, HEURISTICS))
 
 
 # F5, F7, F8, F9: fills
-def middle(rows: pa.Table) -> float:
-    """Median over the scenes."""
-    return float(np.median(rows["value"].to_numpy()))
-
-
 distance = partial(fill, metric="distance")
-odd_change = partial(per_seed, "fills", middle, "median", metric="odd_change")
+odd_change = partial(per_seed, "fills", lambda rows: np.median(rows["value"].to_numpy()), "median", metric="odd_change")
 
 
 def ordered(number: partial[Measure], generative: str) -> Measure:
@@ -226,12 +219,12 @@ hidden_excess_gan = fill(metric="hidden_excess", infiller="gan")
 @measure
 def leak(tables: Tables) -> Values:
     """Per seed and in-filler: largest change of a fill when the hidden pixels are exchanged; VAE, GAN, regression."""
-    rows = where(tables["fills"], metric="leak", infiller=("vae", "gan", "judge"))
-    found: Values = {}
-    columns = (rows[name].to_pylist() for name in ("seed", "infiller", "value"))
-    for seed, infiller, value in zip(*columns, strict=True):
-        found[f"{seed}, {infiller}"] = max(value, found.get(f"{seed}, {infiller}", 0.0))
-    return found
+    rows = where(tables["fills"], metric="leak")
+    return {
+        f"{seed}, {name}": max(where(rows, seed=seed, infiller=name)["value"].to_pylist())
+        for seed in levels(rows)
+        for name in ("vae", "gan", "judge")
+    }
 
 
 # F10, F11

@@ -8,7 +8,7 @@ from tests.examples import tables, verdict
 from tests.examples.counterfactual_infill import SEEDS
 
 from restudy.nulls import changed
-from restudy.studies.counterfactual_infill import paths
+from restudy.studies.counterfactual_infill import statistics
 from restudy.tables import levels, where
 
 SLUG = "counterfactual_infill"
@@ -43,25 +43,25 @@ def test_a_leak_of_one_bit_refutes_the_exact_claim() -> None:
 
 def test_area_at_a_score_by_hand() -> None:
     """Areas .1/(1 + place) and log-odds 5 - 8/(1 + place): -3 at .1 and 1 at .05, so 0 is crossed at .0625."""
-    found = paths.area_at_score(TABLES, "vae", "judge")
-    sizes = paths.means(TABLES, "area", "sdr", "vae")
+    found = statistics.area("vae").values(TABLES)
+    sizes = statistics.means(TABLES, "area", "sdr", "vae")
     assert all(found[s] == pytest.approx(0.625 * sizes[s][0]) for s in range(SEEDS))
-    bare = paths.area_at_score(TABLES, "vae", "judge", bare=True)
+    bare = statistics.area("vae", bare=True).values(TABLES)
     assert all(found[s] < bare[s] < sizes[s][0] for s in range(SEEDS))
 
 
 def test_first_crossing() -> None:
-    assert paths.first_crossing([0, 1, 2], np.array([0.0, 2.0, 1.0]), 1.0) == 0.5
-    assert paths.first_crossing([0, 1], np.array([3.0, 4.0]), 1.0) == 0.0
-    assert np.isnan(paths.first_crossing([0, 1], np.array([0.0, 0.5]), 1.0))
-    assert np.isnan(paths.first_crossing([0, 1], np.array([0.0, np.nan]), 1.0))
+    assert statistics.first_crossing([0, 1, 2], np.array([0.0, 2.0, 1.0]), 1.0) == 0.5
+    assert statistics.first_crossing([0, 1], np.array([3.0, 4.0]), 1.0) == 0.0
+    assert np.isnan(statistics.first_crossing([0, 1], np.array([0.0, 0.5]), 1.0))
+    assert np.isnan(statistics.first_crossing([0, 1], np.array([0.0, np.nan]), 1.0))
 
 
 def test_penalties_are_chosen_on_the_tuning_images_alone() -> None:
     """Test values of the second penalty are spoiled; the choice must not see it."""
     table = where(TABLES["maps"], method="sdr", infiller="vae", restart=0, metric="flipping_area_judge")
     spoiled = changed("maps", lambda v: v + 1, penalty=0.6, split="test")({"maps": table})
-    found = paths.tuned(spoiled, "flipping_area_judge", "sdr", "vae")
+    found = statistics.tuned(spoiled, "flipping_area_judge", "sdr", "vae")
     assert all((values > 1).all() for values in found.values())
 
 
