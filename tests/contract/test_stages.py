@@ -57,7 +57,7 @@ def test_a_job_gives_the_same_bytes_again_killed_and_resumed(
 
 
 def test_sums_are_those_on_record(slug: str, smoke_of: Smoke) -> None:
-    """A rewritten stage must not move a bit; a result that is meant to change is recorded anew, and the diff shows it."""
+    """A rewritten stage must not move a bit; where a result is meant to change, the diff of the record shows it."""
     if (here := kernels.name()) != SUMS["kernels"]:
         pytest.skip(f"recorded on {SUMS['kernels']}; other kernels give other bits ({here} here)")
     folder = smoke_of(slug)

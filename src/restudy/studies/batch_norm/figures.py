@@ -71,7 +71,7 @@ def layers_of(table: pa.Table, **columns: object) -> list[str]:
     return sorted(levels(where(table, **columns), "layer"), key=lambda name: (len(name), name))
 
 
-def curve(axis: Axes, table: pa.Table, run: str, value: str = "value", **columns: object) -> None:
+def curve(axis: Axes, table: pa.Table, run: str, value: str = "value", **columns: Any) -> None:
     """Draw a run's mean over seeds by step with its 95% t band."""
     found, arm = over_seeds(table, "step", value, run=run, **columns), arm_of(run)
     band(axis, found, ARMS.styles[arm], ARMS[arm], alpha=0.15, markevery=max(1, len(found.x) // 8))
