@@ -78,9 +78,15 @@ def add(project: Project, slug: str, first: str = "") -> Path:
     return source
 
 
+def _row(method: str, value: str) -> str:
+    """A statement that adds a row to the scaffold's table `steps`."""
+    where = f'"seed": seeds[0], "instance": 0, "method": "{method}", "metric": "{method}"'
+    return f'rows.append({{{where}, "value": {value}, "unit": "1"}})'
+
+
 def add_slow(project: Project, slug: str, seeds: int = 2) -> None:
     """A study whose stage takes two seconds a seed and goes on from its checkpoint."""
-    source = add(project, slug, 'rows.append((seeds[0], 0, "slow", "steps", _slowly(context, seeds[0]), "steps"))')
+    source = add(project, slug, _row("slow", "_slowly(context, seeds[0])"))
     source.write_text(source.read_text() + "\n" + _SLOW)
     edit(project.study(slug) / "study.yaml", "  smoke:\n    seeds: 1", f"  smoke:\n    seeds: {seeds}")
 
@@ -94,12 +100,9 @@ def add_data(project: Project, slug: str, numbers: str = "1\n2\n3\n") -> None:
     project.env["RESTUDY_DATA"] = str(project.root / "data" / "raw")
     edit(project.study(slug) / "study.yaml", "    shards: [seeds]", "    data: [tiny]\n    shards: [seeds]")
     source = project.study(slug) / "experiment.py"
-    edit(source, "import pyarrow as pa\n", "import pyarrow as pa\n\nfrom restudy.data import tiny\n")
-    edit(
-        source,
-        "    for seed in seeds:",
-        '    rows.append((seeds[0], 0, "sum", "n", float(sum(tiny.load())), "n"))\n    for seed in seeds:',
-    )
+    edit(source, "import numpy as np\n", "import numpy as np\n\nfrom restudy.data import tiny\n")
+    added = _row("sum", "float(sum(tiny.load()))")
+    edit(source, "    for seed in seeds:", f"    {added}\n    for seed in seeds:")
 
 
 def declare(project: Project, numbers: str, package: Path) -> None:
