@@ -107,7 +107,7 @@ def train(
 def _painters(
     context: Context, images: Tensor, seed: int, steps: Mapping[str, int], recipe: Row
 ) -> tuple[dict[str, nn.Module], list[Row]]:
-    """Train the generative in-fillers and their judge, and list their losses; a killed run goes on with the next one."""
+    """Train the in-fillers and their judge, and list their losses; a killed run goes on with the next one."""
     kept: dict[str, Any] = {}
     path = context.checkpoints / f"s{seed}-painters.pt"
     for i in Resumable(path, {**recipe, **steps}, kept=kept).units(len(steps)):
