@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import json
+import os
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from restudy.bench.judging import claims_of, statistics_of
@@ -17,10 +18,14 @@ from restudy.catalog import study
 from restudy.claims.statistics import lookup, named
 from restudy.contract import smoke
 from restudy.errors import RestudyError
+from restudy.provenance import kernels
 from restudy.provenance.fingerprint import Node
+from restudy.provenance.stamp import read_stamp
 from restudy.results.tables import read_table
 from tests.contract.conftest import Smoke, changed_slugs, costly_slugs
 
+RECORD = Path(__file__).parent / "smoke_sums.json"
+"""Content sums of every table and tensor file at smoke, and the kernel set that computed them."""
 KILLED_AT = 3
 COSTLY_SECONDS = 20
 
@@ -52,6 +57,29 @@ def test_a_job_gives_the_same_bytes_again_killed_and_resumed(
         assert not differ and again.keys() == before.keys(), f"{smoke.label(job)}: other bytes in {differ}"
 
 
+def test_sums_are_those_on_record(slug: str, smoke_of: Smoke) -> None:
+    """A rewritten stage must not move a bit; where a result is meant to change, the diff of the record shows it.
+
+    `RESTUDY_RECORD_SUMS=1 pytest tests/contract/test_stages.py -k on_record` records anew, in one process.
+    """
+    record = json.loads(RECORD.read_text())
+    kept = {path: total for path, total in record["sums"].items() if path.split("/")[2] == slug}
+    recording, here = "RESTUDY_RECORD_SUMS" in os.environ, kernels.name()
+    if not recording and here != record["kernels"]:
+        pytest.skip(f"recorded on {record['kernels']}; other kernels give other bits ({here} here)")
+    if not recording and not kept:
+        pytest.skip("nothing is recorded of this study")
+    folder, jobs = smoke_of(slug), smoke.stage_jobs(slug)
+    paths = [path for job in jobs for path in outputs(job) if not volatile(job, path)]
+    found = {path.as_posix(): read_stamp(folder / path)[1] for path in paths}
+    if recording:
+        others = {path: total for path, total in record["sums"].items() if path not in kept}
+        text = json.dumps({"kernels": here, "sums": others | found}, indent=1, sort_keys=True)
+        RECORD.write_text(text + "\n")
+    else:
+        assert found == kept
+
+
 def test_parameters_arrive_and_what_is_not_declared_is_refused(
     slug: str, stage: str, smoke_of: Smoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,14 +96,15 @@ def test_parameters_arrive_and_what_is_not_declared_is_refused(
         monkeypatch.setattr(importlib.import_module(f"restudy.studies.{slug}.{module}"), function, fake)
 
     results: dict[str, Any] = {path.stem: None for path in outputs(job)}
-    results |= {p.stem: read_table(folder / p) for p in outputs(job) if p.suffix == ".parquet"}
+    results |= {p.stem: read_table(folder / p).to_pydict() for p in outputs(job) if p.suffix == ".parquet"}
     table = next((name for name in results if results[name] is not None), None)
-    wrong = {"undeclared": results | {"another": pa.table({"seed": [0]})}}
+    wrong = {"undeclared": results | {"another": {"seed": [0]}}}
     wrong["declared"] = {name: content for name, content in results.items() if name != outputs(job)[0].stem}
     if table is not None:
-        rows = results[table]
-        wrong["unknown column another"] = results | {table: rows.append_column("another", pa.nulls(len(rows)))}
-        wrong[f"no column {rows.column_names[0]}"] = results | {table: rows.drop_columns(rows.column_names[:1])}
+        columns = results[table]
+        first, *rest = columns
+        wrong["unknown column another"] = results | {table: columns | {"another": columns[first]}}
+        wrong[f"no column {first}"] = results | {table: {name: columns[name] for name in rest}}
     for said, content in wrong.items():
         returning(content)
         with pytest.raises(RestudyError, match=said.replace("undeclared", "declared")) as refused:

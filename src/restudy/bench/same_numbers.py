@@ -76,11 +76,16 @@ def differences(old: Numbers, new: Numbers) -> Iterator[str]:
         for name, before in statistics.items():
             after = new[preset][name]
             place = f"statistic {name}, preset {preset}"
-            if isinstance(before, str) or isinstance(after, str):
-                if isinstance(before, str) != isinstance(after, str):
+            if _nothing(before) or _nothing(after):
+                if _nothing(before) != _nothing(after):
                     yield f"{place}: frozen code gives {_brief(before)}, present code {_brief(after)}"
                 continue
             yield from (f"{place}, {line}" for line in _tables(before, after))
+
+
+def _nothing(found: Any) -> bool:
+    """Whether no number came out: an error, or a table without one."""
+    return isinstance(found, str) or not any(value == value for value in found.get("value", [0]))
 
 
 def _brief(found: Any) -> str:
@@ -91,6 +96,8 @@ def _tables(old: Mapping[str, list[Any]], new: Mapping[str, list[Any]]) -> Itera
     if set(old) != set(new):
         yield f"columns: frozen code gives {', '.join(sorted(old))}, present code {', '.join(sorted(new))}"
         return
+    if _renamed(old, new):
+        new = {**new, "replicate": old["replicate"]}
     before, after = _rows(old), _rows(new)
     mine, theirs = Counter(key for key, _ in before), Counter(key for key, _ in after)
     for key in sorted((mine - theirs) + (theirs - mine)):
@@ -101,6 +108,13 @@ def _tables(old: Mapping[str, list[Any]], new: Mapping[str, list[Any]]) -> Itera
             if not _close(value, other[column]):
                 both = f"frozen code gives {value!r}, present code {other[column]!r}"
                 yield f"replicate {' '.join(key)}, {column}: {both}"
+
+
+def _renamed(old: Mapping[str, list[Any]], new: Mapping[str, list[Any]]) -> bool:
+    """Whether replicates only have other names: as many, distinct, none in common; numbers are compared row by row."""
+    mine, theirs = (list(map(str, found.get("replicate", []))) for found in (old, new))
+    distinct = len(set(mine)) == len(mine) == len(theirs) == len(set(theirs))
+    return distinct and not set(mine) & set(theirs)
 
 
 def _rows(columns: Mapping[str, list[Any]]) -> list[tuple[tuple[str, ...], dict[str, Any]]]:

@@ -75,8 +75,9 @@ def _hash(value: Any) -> str:
 
 
 def decision_fields(claim: Claim) -> dict[str, Any]:
-    """The fields of a claim that a verdict depends on, without those left at their default."""
-    fields = claim.model_dump(mode="json", exclude_defaults=True)
+    """The fields of a claim that a verdict depends on; of those left at their default only `unit` and `primary`."""
+    stated = claim.model_dump(mode="json", exclude_defaults=True)
+    fields = {name: stated.get(name, getattr(claim, name)) for name in (*stated, "unit", "primary")}
     return {name: value for name, value in fields.items() if name not in NOT_DECISIONS and name != "id"}
 
 

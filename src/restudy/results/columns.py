@@ -30,8 +30,6 @@ def table_from(returned: Any, columns: Mapping[str, str]) -> pa.Table:
     Raises:
         ResultError: an unknown or missing column, or a value that its type does not hold.
     """
-    if isinstance(returned, pa.Table):
-        returned = {name: returned[name].combine_chunks() for name in returned.column_names}
     if isinstance(returned, Mapping):
         _same(returned, columns)
         values = {name: returned[name] for name in columns}

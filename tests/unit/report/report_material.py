@@ -78,6 +78,9 @@ def project(root: Path) -> Iterator[Path]:
         forget()
 
 
+TABLES = {"training": ["seed", "value"]}
+
+
 def study_file(title: str, **changes: Any) -> dict[str, Any]:
     """A valid study.yaml."""
     presets = {
@@ -92,7 +95,7 @@ def study_file(title: str, **changes: Any) -> dict[str, Any]:
                    "smaller data, five times, and compare the same two ways.",
         "deviations": [{"what": "architecture", "paper": "Inception v3", "here": "three convolutions, 32/64/256"},
                        {"what": "training data", "paper": "ImageNet, 1.2 million images", "here": "Fashion-MNIST"}],
-        "stages": {"train": {"function": "train.train", "shards": ["seeds"], "tables": ["training"]}},
+        "stages": {"train": {"function": "train.train", "shards": ["seeds"], "tables": TABLES}},
         "parameters": {"train": {"epochs": {"type": "integer", "default": 5, "says": "passes over the training set"}}},
         "figures": {"F1_curves": {"function": "figures.curves", "tables": ["training"], "says": "Accuracy by epoch.",
                                   "where": "figure 2", "alt": "Accuracy rises faster with the second method."}},

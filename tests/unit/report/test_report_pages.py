@@ -189,7 +189,12 @@ def test_a_table_cut_short_is_named_and_the_page_stands(project: Path) -> None:
 
 def test_data_sets_stand_with_their_licence(project: Path) -> None:
     stages = {
-        "train": {"function": "train.train", "shards": ["seeds"], "tables": ["training"], "data": ["fashion_mnist"]}
+        "train": {
+            "function": "train.train",
+            "shards": ["seeds"],
+            "tables": {"training": ["seed", "value"]},
+            "data": ["fashion_mnist"],
+        }
     }
     one(stages=stages)
     assert "Licence: " in Reader(page.render("alpha", "laptop")).text

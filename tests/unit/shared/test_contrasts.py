@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from restudy import nulls
@@ -58,6 +58,7 @@ def same(one: Mapping[Any, float], other: Mapping[Any, float]) -> bool:
     return list(one) == list(other) and np.array_equal(list(one.values()), list(other.values()), equal_nan=True)
 
 
+@settings(deadline=None)
 @given(tables())
 def test_a_difference_is_that_of_the_means_seed_by_seed_and_keeps_seeds_without_rows(found: Tables) -> None:
     a, b = loop(found["t"], arm="a"), loop(found["t"], arm="b")
@@ -69,12 +70,14 @@ def test_a_difference_is_that_of_the_means_seed_by_seed_and_keeps_seeds_without_
     assert same((-mean("t", arm="a")).values(found), {s: -v for s, v in a.items()})
 
 
+@settings(deadline=None)
 @given(tables())
 def test_last_takes_the_largest_epoch_of_the_chosen_rows(found: Tables) -> None:
     end = max((r["epoch"] for r in found["t"].to_pylist() if r["arm"] == "a"), default=0)
     assert same(last("t", arm="a").values(found), loop(found["t"], arm="a", epoch=end))
 
 
+@settings(deadline=None)
 @given(tables())
 def test_folds_agree_with_numpy_and_hand_nan_on(found: Tables) -> None:
     arms = [mean("t", arm=arm) for arm in ARMS]
@@ -86,6 +89,7 @@ def test_folds_agree_with_numpy_and_hand_nan_on(found: Tables) -> None:
         assert value == pytest.approx(np.mean([h[seed] for h in by_hand]), nan_ok=True)
 
 
+@settings(deadline=None)
 @given(tables(), st.sampled_from(ARMS))
 def test_where_keeps_the_order_and_a_tuple_matches_any(found: Tables, arm: str) -> None:
     rows = found["t"].to_pylist()

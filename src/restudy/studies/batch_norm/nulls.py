@@ -5,8 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from restudy.nulls import Null, changed, in_turn, next_seed, spoiled
-from restudy.studies.batch_norm.statistics import BN, FAST, NOISY, RATE, SLOW, STD, STD_NOISE
 from restudy.tables import Tables
+
+from .statistics import BN, FAST, NOISY, RATE, SLOW, STD, STD_NOISE
 
 
 def without_effect(run: str, of: str) -> Null:

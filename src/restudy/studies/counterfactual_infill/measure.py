@@ -170,6 +170,7 @@ class _Judge:
         return torch.stack(found).mean(0)
 
     def rows(self, where: Row, found: dict[str, Tensor]) -> list[Row]:
+        """Rows of each image of the part and each metric."""
         nats = ("log_odds", "removal_auc")
         return [
             where

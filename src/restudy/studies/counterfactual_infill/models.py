@@ -79,8 +79,8 @@ def make(part: str, count: int, canvas: int, classes: Sequence[int], seed: int, 
         place = np.s_[i, top : top + side, left : left + side]
         masks[place] = shown > SILHOUETTE
         images[place] = np.where(masks[place], 0.25 + 0.75 * shown, images[place])
-    shown, bare, silhouettes = (torch.from_numpy(part)[:, None] for part in (images, grounds, masks))
-    return Scenes(shown, bare, silhouettes, torch.from_numpy(places), torch.from_numpy(corners.astype(np.int64)))
+    whole, behind, objects_of = (torch.from_numpy(array)[:, None] for array in (images, grounds, masks))
+    return Scenes(whole, behind, objects_of, torch.from_numpy(places), torch.from_numpy(corners.astype(np.int64)))
 
 
 @cache

@@ -174,9 +174,9 @@ def fit(run: Run, name: str, arm: Arm, batches: Batches, plan: Schedule, stop: i
     recipe = {"name": name, "seed": batches.seed, "start": run.step, "stop": stop} | asdict(plan)
     marks = [run.step, *plan.marks(run.step, stop)]
     objective: Objective = arm.objective  # type: ignore[assignment]
-    resumable = Resumable(
-        checkpoint, recipe, model=run.model, optimizer=run.optimizer, records=run.records, spent=run.spent
-    )
+    parts: dict[str, Any] = {"model": run.model, "optimizer": run.optimizer}
+    parts |= {"records": run.records, "spent": run.spent}
+    resumable = Resumable(checkpoint, recipe, **parts)
     if not run.records:
         run.records.append(_measured(run, batches))
     for leg in resumable.units(len(marks) - 1):
@@ -351,13 +351,13 @@ def signal(
             model = trained(weights, seed, arm).to(context.device)
             for k in signal_k:
                 found: dict[str, tuple[Moments, Moments]] = {}
-                for name in ESTIMATORS:
-                    generator = torch.Generator().manual_seed(derive_seed(seed, "signal", arm, name, k))
-                    found[name] = gradient_moments(name, model, x, k, signal_draws, generator)
-                for estimator, parts in found.items():
+                for estimator in ESTIMATORS:
+                    generator = torch.Generator().manual_seed(derive_seed(seed, "signal", arm, estimator, k))
+                    found[estimator] = gradient_moments(estimator, model, x, k, signal_draws, generator)
+                for name, parts in found.items():
                     for part, here, reference in zip(("encoder", "decoder"), parts, found["iwae"], strict=True):
-                        where = {"seed": seed, "arm": arm, "objective": estimator, "k": k, "parameters": part}
-                        metrics = _signal(estimator, here, reference, total_variance=here.total_variance)
+                        where = {"seed": seed, "arm": arm, "objective": name, "k": k, "parameters": part}
+                        metrics = _signal(name, here, reference, total_variance=here.total_variance)
                         rows += _rows(where | {"draws": signal_draws}, metrics)
     return {"signal": rows}
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from restudy.contrasts import Measure
 from restudy.plotting.parts import (
     Band,
     Names,
@@ -60,13 +61,16 @@ def _k_axis(axis: Axes, ks: list[int], label: str = "k") -> None:
 def nll_and_units(tables: Tables) -> Figure:
     """NLL relative to the VAE with k = 1, and active units, against k."""
     names = set(levels(tables["likelihood"], "arm"))
-    measures = (lambda name: nll(name) - nll(VAE)), active
+
+    def above_vae(name: str) -> Measure:
+        return nll(name) - nll(VAE)
+
     shown: set[int] = set()
     with panels(2.9, columns=2) as (drawn, (axes,)):
         for objective in ("vae", "iwae"):
             arms = {1: VAE} | {arm.k: arm.name for arm in plain_arms(names, objective)}
             look = OBJECTIVES.styles[objective]
-            for axis, measured in zip(axes, measures, strict=True):
+            for axis, measured in zip(axes, (above_vae, active), strict=True):
                 samples = [measured(name).values(tables) for name in arms.values()]
                 axis.plot(list(arms), Band.of(arms, samples).mean, label=OBJECTIVES[objective], **look)
                 for k, sample in zip(arms, samples, strict=True):

@@ -12,7 +12,7 @@ import torch
 from restudy.bench.context import Context
 from restudy.data import synthetic
 from restudy.errors import ConfigError, RestudyError
-from restudy.studies.rao_blackwell import exact, experiment, models, moving_digit, toy
+from restudy.studies.rao_blackwell import exact, experiment, models, moving_digit
 from restudy.studies.rao_blackwell.models import Integrand, LabelledVae, every_label
 
 RATES = dict.fromkeys(("full", "rb1", "reinforce2", "gumbel", "relax", "rb5_plus", "known_place", "nvil"), 0.001)
@@ -32,7 +32,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_exact_arm_descends_along_the_exact_gradient() -> None:
-    losses = toy.descend("full", 0, 1, 50, 1.0, -4.0)[:, 0]
+    losses = exact.descend("full", 0, 1, 50, 1.0, -4.0)[:, 0]
     eta, expected = -4.0, [float(exact.loss(-4.0))]
     for _ in range(50):
         eta -= exact.gradient(eta)

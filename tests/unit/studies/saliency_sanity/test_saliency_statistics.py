@@ -10,6 +10,7 @@ import pytest
 from tests.examples import tables
 
 from restudy.catalog import study
+from restudy.errors import ClaimError
 from restudy.results.columns import table_from
 from restudy.studies.saliency_sanity import figures, statistics
 from restudy.studies.saliency_sanity.experiment import summary
@@ -76,9 +77,9 @@ def test_the_rule() -> None:
     assert statistics.decide(0.65, 0.7) == statistics.REJECTED
 
 
-def test_photo_statistics_without_the_track() -> None:
-    given = {name: table for name, table in tables("saliency_sanity").items() if name != "photo_similarity"}
-    assert statistics.lite0_gbp_minus_gradient(given).num_rows == 0
+def test_photo_statistics_without_the_track_say_what_is_missing() -> None:
+    with pytest.raises(ClaimError, match="photo_similarity"):
+        statistics.lite0_gbp_minus_gradient(rows())
 
 
 def test_photos_are_the_replicates() -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pyarrow as pa
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from restudy.bench.context import Context, Outputs
 from restudy.methods.landscape import Probe, covariate_shift, layer_parameters
@@ -18,22 +15,23 @@ from restudy.methods.normalization import (
     printed_bound,
     weight_gradient_bound,
 )
-from restudy.studies.batch_norm.linear import DeepLinear, regression
 
-IDENTITIES = pa.schema([("draw", pa.int64()), ("check", pa.string()), ("value", pa.float64())])
-"""One row per draw and check. Deviations are relative; `printed_bound_holds` is 1 where the printed bound holds."""
+from .models import DeepLinear, regression
 
 
-def check_identities(context: Context, *, draws: int, largest_batch: int) -> Outputs:
-    """Evaluate Theorem 4.1, Observation 4.3 and what follows from them; returns the table `identities`."""
+def identities(context: Context, *, draws: int, largest_batch: int) -> Outputs:
+    """Evaluate Theorem 4.1, Observation 4.3 and what follows from them.
+
+    Deviations are relative; `printed_bound_holds` is 1 where the printed bound holds.
+    """
     generator = torch.Generator().manual_seed(derive_seed(0, "identities"))
-    rows: list[dict[str, Any]] = []
-    for draw in range(draws):
-        found = _theorem(generator, largest_batch) | _observation(generator, largest_batch) | _weights(generator)
-        rows += [{"draw": draw, "check": name, "value": value} for name, value in found.items()]
-    for draw in range(3):
-        rows.append({"draw": draw, "check": "shift_without_lower_step", "value": _still(draw)})
-    return {"identities": pa.Table.from_pylist(rows, schema=IDENTITIES)}
+    found = [
+        _theorem(generator, largest_batch) | _observation(generator, largest_batch) | _weights(generator)
+        for _ in range(draws)
+    ]
+    rows = [{"draw": draw, "check": n, "value": v} for draw, one in enumerate(found) for n, v in one.items()]
+    still = [{"draw": draw, "check": "shift_without_lower_step", "value": _still(draw)} for draw in range(3)]
+    return {"identities": rows + still}
 
 
 def _normal(generator: torch.Generator, *shape: int) -> Tensor:
@@ -41,7 +39,7 @@ def _normal(generator: torch.Generator, *shape: int) -> Tensor:
 
 
 def _theorem(generator: torch.Generator, largest: int) -> dict[str, float]:
-    """The norm of the gradient through one unit against the formula with 1/m and the printed one with 1/sqrt(m)."""
+    """Compare the norm of the gradient through one unit with the formula with 1/m and the printed 1/sqrt(m)."""
     samples = int(torch.randint(4, largest + 1, (1,), generator=generator))
     inputs = 3 * _normal(generator, samples) + _normal(generator, 1)
     gradient = _normal(generator, samples) + _normal(generator, 1)
@@ -51,7 +49,7 @@ def _theorem(generator: torch.Generator, largest: int) -> dict[str, float]:
 
 
 def _observation(generator: torch.Generator, largest: int) -> dict[str, float]:
-    """gamma = sigma and beta = mean: the same activations, and never a larger gradient behind the unit."""
+    """Set gamma = sigma and beta = mean: the same activations, and never a larger gradient behind the unit."""
     samples = int(torch.randint(4, largest + 1, (1,), generator=generator))
     outputs = _normal(generator, samples, 5) * _normal(generator, 5).exp() + _normal(generator, 5)
     gamma, beta = matching_affine(outputs)
@@ -68,7 +66,7 @@ def _observation(generator: torch.Generator, largest: int) -> dict[str, float]:
 
 
 def _weights(generator: torch.Generator) -> dict[str, float]:
-    """Largest weight gradient over bounded inputs against its closed form, with batch norm and without, in order."""
+    """Compare the largest weight gradient over bounded inputs with its closed form, with batch norm and without."""
     outputs, gradient, size = _normal(generator, 12, 3), _normal(generator, 12, 3), 2.0
     gamma, beta = matching_affine(outputs)
     values = outputs.clone().requires_grad_()
@@ -81,8 +79,9 @@ def _weights(generator: torch.Generator) -> dict[str, float]:
 
 
 def _still(seed: int) -> float:
-    """The covariate-shift measure with a learning rate of 0, where no lower layer moves: it must be 0, exactly."""
+    """Measure covariate shift at a learning rate of 0, where no lower layer moves: it must be 0, exactly."""
     data = regression(50, 6, seed=seed)
-    model: nn.Module = DeepLinear("bn", depth=4, size=6, seed=seed)
+    model = DeepLinear("bn", depth=4, size=6, seed=seed)
     layers = layer_parameters(model, [f"layer{number}" for number in range(1, 5)])
-    return max(shift.l2 for shift in covariate_shift(Probe(model, data.loss, seed=0), layers, 0.0))
+    probe = Probe(model, lambda net: data.run(net, 0)[0], seed=0)
+    return max(shift.l2 for shift in covariate_shift(probe, layers, 0.0))
