@@ -33,8 +33,8 @@ title: A made-up study
 citation: {authors: A. Nobody, title: On nothing, venue: Nowhere, year: 2020}
 summary: made up
 stages:
-  train: {function: train.train, data: [made_up], shards: [model, seeds], tables: [training]}
-  measure: {function: measure.measure, needs: [train], shards: [model], tables: [maps, histograms]}
+  train: {data: [made_up], shards: [model, seeds], tables: {training: [seed, epoch, value]}}
+  measure: {needs: [train], shards: [model], tables: {maps: [seed, value], histograms: [seed, value]}}
 axes:
   model: {values: [cnn, mlp], default: [cnn, mlp]}
 parameters:
