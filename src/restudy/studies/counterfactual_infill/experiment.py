@@ -54,13 +54,21 @@ def train(
     second_epochs: int,
     batch_size: int,
     learning_rate: float,
-    **painting: Any,
+    infiller_channels: int,
+    vae_steps: int,
+    gan_steps: int,
+    judge_steps: int,
+    infiller_batch_size: int,
+    infiller_learning_rate: float,
 ) -> Outputs:
-    """Train the nets of every seed on scenes of its own; `painting` are the in-fillers' parameters (see `_painters`).
+    """Train the nets of every seed on scenes of its own.
 
     Tensors are named s<seed>/<net>/<parameter>, beside s<seed>/canvas, /classes and /mean (grey of the scenes).
     """
     keep_freed_memory()
+    steps = {"vae": vae_steps, "gan": gan_steps, "judge": judge_steps}
+    recipe: Row = {"channels": infiller_channels, "batch_size": infiller_batch_size}
+    recipe["learning_rate"] = infiller_learning_rate
     training: list[Row] = []
     losses: list[Row] = []
     weights: dict[str, Tensor] = {}
@@ -84,11 +92,9 @@ def train(
             nets[name] = net
             accuracy = evaluate(net, test.images, test.labels)[1]
             training.append({"seed": seed, "net": name, "metric": "test_accuracy", "value": accuracy, "unit": "1"})
-        painters, found = _painters(context, shown.images, seed, **painting)
+        painters, rows = _painters(context, shown.images, seed, steps, recipe)
         nets |= painters
-        for part, values in found.items():
-            steps = range(0, len(values), max(1, len(values) // LOSS_POINTS))
-            losses += [{"seed": seed, "net": part, "step": step, "loss": values[step]} for step in steps]
+        losses += rows
         mean = float(shown.images.mean())
         for name, error in _fill_errors(nets, test.images[:256], mean, seed).items():
             training.append({"seed": seed, "net": name, "metric": "hidden_error", "value": error, "unit": "1"})
@@ -99,32 +105,26 @@ def train(
 
 
 def _painters(
-    context: Context,
-    images: Tensor,
-    seed: int,
-    *,
-    infiller_channels: int,
-    vae_steps: int,
-    gan_steps: int,
-    judge_steps: int,
-    infiller_batch_size: int,
-    infiller_learning_rate: float,
-) -> tuple[dict[str, nn.Module], dict[str, list[float]]]:
-    """Train the generative in-fillers and their judge; a killed run goes on with the next one."""
-    steps = {"vae": vae_steps, "gan": gan_steps, "judge": judge_steps}
-    recipe: Row = {"channels": infiller_channels, "batch_size": infiller_batch_size, "seed": seed}
-    recipe["learning_rate"] = infiller_learning_rate
+    context: Context, images: Tensor, seed: int, steps: Mapping[str, int], recipe: Row
+) -> tuple[dict[str, nn.Module], list[Row]]:
+    """Train the in-fillers and their judge, and list their losses; a killed run goes on with the next one."""
     kept: dict[str, Any] = {}
-    for i in Resumable(context.checkpoints / f"s{seed}-painters.pt", recipe | steps, kept=kept).units(len(FITS)):
-        name = list(FITS)[i]
-        net, losses = FITS[name](images, steps=steps[name], **recipe)
+    path = context.checkpoints / f"s{seed}-painters.pt"
+    for i in Resumable(path, {**recipe, **steps}, kept=kept).units(len(steps)):
+        name = list(steps)[i]
+        net, losses = FITS[name](images, steps=steps[name], seed=seed, **recipe)
         kept[name] = {"state": net.state_dict(), "losses": losses}
     nets: dict[str, nn.Module] = {}
     for name, content in kept.items():
-        nets[name] = painter(name, infiller_channels)
+        nets[name] = painter(name, recipe["channels"])
         nets[name].load_state_dict(content["state"])
         nets[name].eval().requires_grad_(False).to(context.device)
-    return nets, {part: values for content in kept.values() for part, values in content["losses"].items()}
+    return nets, [
+        {"seed": seed, "net": part, "step": step, "loss": values[step]}
+        for content in kept.values()
+        for part, values in content["losses"].items()
+        for step in range(0, len(values), max(1, len(values) // LOSS_POINTS))
+    ]
 
 
 @torch.no_grad()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from restudy.plotting.parts import (
     GUIDE,
@@ -18,12 +19,11 @@ from restudy.plotting.parts import (
     panels,
     picture,
 )
-from restudy.tables import Tables, levels, ordered, where
+from restudy.tables import Tables, levels, where
 
 from .statistics import HEURISTICS, fill, grids, means, odd_change, tuned
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -125,13 +125,12 @@ def removal(tables: Tables) -> Figure:
     colours = ("#0072B2", "#56B4E9", "#D55E00", "#E69F00", "#009E73", "#7F7F7F")
     with panels(3.0) as (drawn, axes):
         for (method, infiller), colour in zip(shown, colours, strict=True):
-            lines = []
+            best = []
             for seed, penalties, held_out in grids(tables, "removal_auc_judge", method, infiller, split="tune"):
                 arm = {"seed": seed, "method": method, "infiller": infiller, "restart": 0}
-                best = float(penalties[int(np.argmin(held_out.mean(1)))])
-                x, line = ordered(tables["curves"], "fraction", "log_odds", penalty=best, **arm)
-                lines.append(line)
-            axes[0, 0].plot(x, np.mean(lines, axis=0), color=colour, label=_named(method, infiller))
+                best.append(where(tables["curves"], penalty=float(penalties[np.argmin(held_out.mean(1))]), **arm))
+            curve = over_seeds(pa.concat_tables(best), "fraction", "log_odds")
+            axes[0, 0].plot(curve.x, curve.mean, color=colour, label=_named(method, infiller))
         axes[0, 0].axhline(0, **GUIDE)
         axes[0, 0].set(xlabel="share of the pixels filled in", ylabel="log-odds of the class")
         axes[0, 0].legend(ncols=2)

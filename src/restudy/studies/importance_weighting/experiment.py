@@ -55,13 +55,9 @@ def _rows(where: Row, metrics: Mapping[str, float], unit: str = "1") -> Iterator
 
 @dataclass(frozen=True)
 class Schedule:
-    """How every run of a preset trains; the names are those of the parameters."""
+    """Step sizes of a preset's runs from scratch, and when they are measured; the names are those of the parameters."""
 
-    batch_size: int
-    hidden: int
-    latent: int
     steps: int
-    swap_steps: int
     learning_rate: float
     last_learning_rate: float
     rate_stages: int
@@ -119,14 +115,23 @@ def train(
     swaps: Sequence[str],
     train_images: int,
     test_images: int,
-    **schedule: Any,
+    batch_size: int,
+    hidden: int,
+    latent: int,
+    steps: int,
+    swap_steps: int,
+    learning_rate: float,
+    last_learning_rate: float,
+    rate_stages: int,
+    stage_growth: float,
+    measure_every: int,
 ) -> Outputs:
     """Train every arm, then continue the runs that `swaps` names, weights and optimizer state carried over.
 
-    `schedule` holds the fields of `Schedule`. Tensors are named s<seed>/<run>/<parameter>.
+    Tensors are named s<seed>/<run>/<parameter>.
     """
     keep_freed_memory()
-    plan = Schedule(**schedule)
+    plan = Schedule(steps, learning_rate, last_learning_rate, rate_stages, stage_growth, measure_every)
     rows: list[Row] = []
     timings: list[Row] = []
     weights: dict[str, Tensor] = {}
@@ -137,11 +142,11 @@ def train(
             before, after = parse_swap(name)
             own = images.first(before.images)
             if THEN in name:
-                run, stop = finished[before.name].continued(), plan.steps + plan.swap_steps
+                run, stop = finished[before.name].continued(), steps + swap_steps
             else:
-                model = untrained(before, seed, plan.hidden, plan.latent, own.grey.mean(0).cpu())
-                run, stop = Run.of(model.to(context.device)), plan.steps
-            batches = Batches(own, seed, plan.batch_size, before.fixed)
+                model = untrained(before, seed, hidden, latent, own.grey.mean(0).cpu())
+                run, stop = Run.of(model.to(context.device)), steps
+            batches = Batches(own, seed, batch_size, before.fixed)
             finished[name] = fit(run, name, after, batches, plan, stop, context.checkpoints / f"s{seed}-{name}.pt")
             for record in run.records:
                 where = {"seed": seed, "arm": name, "step": int(record["step"])}

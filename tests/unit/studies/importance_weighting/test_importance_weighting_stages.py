@@ -19,13 +19,11 @@ from restudy.studies.importance_weighting.models import Batches, Images
 
 Rows = list[dict[str, Any]]
 DATA: dict[str, Any] = {"train_images": 40, "test_images": 20}
-SCHEDULE: dict[str, Any] = {
-    "batch_size": 10, "hidden": 6, "latent": 3, "steps": 8, "swap_steps": 4, "learning_rate": 0.004,
-    "last_learning_rate": 0.001, "rate_stages": 2, "stage_growth": 1.0, "measure_every": 3,
-}  # fmt: skip
-TRAIN = DATA | SCHEDULE | {
+TRAIN = DATA | {
     "seeds": [0], "arms": ["vae_k1", "iwae_k3", "vae_k1_fixed_n20", "vae_k1_n20", "dreg_k2_two_layers"],
-    "swaps": ["vae_k1_then_iwae_k3", "vae_k1_then_vae_k1"],
+    "swaps": ["vae_k1_then_iwae_k3", "vae_k1_then_vae_k1"], "batch_size": 10, "hidden": 6, "latent": 3, "steps": 8,
+    "swap_steps": 4, "learning_rate": 0.004, "last_learning_rate": 0.001, "rate_stages": 2, "stage_growth": 1.0,
+    "measure_every": 3,
 }  # fmt: skip
 ALONE = TRAIN | {"arms": ["vae_k1"], "swaps": []}
 
@@ -111,14 +109,11 @@ def test_batches_depend_on_seed_and_step_alone() -> None:
 
 
 def test_schedule() -> None:
-    equal = experiment.Schedule(
-        **SCHEDULE | {"steps": 100, "learning_rate": 0.01, "last_learning_rate": 0.0001, "rate_stages": 3}
-    )
+    equal = experiment.Schedule(100, 0.01, 0.0001, 3, 1.0, measure_every=3)
     assert [s for s, _ in equal.stages] == [0, 33, 67]
     assert [equal.rate(step) for step in (0, 33, 500)] == pytest.approx([0.01, 0.001, 0.0001])
     assert equal.marks(0, 8) == [3, 6, 8] and equal.marks(8, 12) == [9, 12]
-    longer = SCHEDULE | {"steps": 3280, "learning_rate": 0.001, "last_learning_rate": 0.0001}
-    paper = experiment.Schedule(**longer | {"rate_stages": 8, "stage_growth": 3.0}).stages
+    paper = experiment.Schedule(3280, 0.001, 0.0001, 8, 3.0, measure_every=100).stages
     assert [s for s, _ in paper] == [0, 1, 4, 13, 40, 121, 364, 1093]
     rounded = [round(1e-4 * round(10 ** (1 - i / 7), 1), 6) for i in range(8)]
     assert [r for _, r in paper] == pytest.approx(rounded, rel=0.06)
