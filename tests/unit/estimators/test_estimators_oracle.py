@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from restudy.errors import ConfigError
 from restudy.methods.estimators import optimal_k, rao_blackwell_moments, top_k
 from restudy.methods.estimators.oracle import fourth_moment, second_sample_moments
-from restudy.studies.rao_blackwell import bernoulli
+from restudy.studies.rao_blackwell import exact as bernoulli
 
 PLAIN = {
     0.0: (0.438, 0.194, 0.130, 0.0699, 0.0554, 0.0143, 0.00745, 0.0),
